@@ -113,6 +113,26 @@ def test_goals_about_groups_are_trained_and_certified(made, capsys, tmp_path):
         assert np.mean(alarms) <= most
 
 
+@pytest.mark.parametrize(("model", "share"), [("auto", 0.8), ("linear", 0.2)])
+def test_rows_scored_by_models_that_have_not_seen_them_choose(
+    made, tmp_path, monkeypatch, model, share
+):
+    """Of a cross-fitted model all rows to learn from choose the thresholds of groups."""
+    from setpoint.runs import training
+
+    certify_groups, chosen = training.certify_groups, []
+
+    def spy(problem, chosen_on, *given, **more):
+        chosen.append(len(chosen_on[1]))
+        return certify_groups(problem, chosen_on, *given, **more)
+
+    monkeypatch.setattr(training, "certify_groups", spy)
+    goal = "minimize error subject to demographic_parity(0.3, sex=[f, m]) with thresholds per group"
+    options = ("--group", "sex", "--model", model, "--epochs", 2, "--no-baseline")
+    train(made / "data.csv", tmp_path / "run", *options, goal=goal)
+    assert chosen[0] / 1200 == pytest.approx(share, abs=0.05)
+
+
 def test_every_method_has_a_name(made, tmp_path):
     from setpoint.solvers import METHODS
 

@@ -245,7 +245,12 @@ class Training:
             other = fitting.baseline(name, parts).model
             baseline = {n: all_rows(p, part_scores(other, p))[0] for n, p in parts.items()}
         manifest = self._manifest(recipe, seen)
-        certificate, note = self._certify(manifest.classes, splits, shares)
+        chosen_on = splits["validation"]
+        if unseen is not None:
+            chosen_on = _joined_rows(splits["train"], chosen_on)
+        certificate, note = self._certify(
+            manifest.classes, chosen_on, splits["calibration"], shares
+        )
         if "test" in splits:
             scores, labels, column = splits["test"]
             groups = groups_of(self.recipe.problem, self.recipe.group, column)
@@ -291,26 +296,25 @@ class Training:
         )
 
     def _certify(
-        self, classes: tuple[str, ...], splits: dict[str, Any], shares: Shares | DealtRows
+        self, classes: tuple[str, ...], chosen_on: Any, proved_on: Any, shares: Shares | DealtRows
     ) -> tuple[Any, str | None]:
         """The certificate from rows that nothing else has used, and a note on the shifts."""
         problem, group = self.recipe.problem, self.recipe.group
         given: dict[str, Any] = {"confidence": self.recipe.confidence}
-        scores, labels, column = splits["calibration"]
+        scores, labels, column = proved_on
         related: dict[str, Any] = {"groups": groups_of(problem, group, column)}
         related |= dict(zip(("clusters", "times"), shares.known("calibration"), strict=True))
         if problem.kind == "groups":
             given |= {"times": related.get("times"), "accept_drift": self.recipe.accept_drift}
             given |= {"column": str(group), "clusters": (None, related.get("clusters"))}
-            proved_on = (scores, labels, column)
-            return certify_groups(problem, splits["validation"], proved_on, **given), None
+            return certify_groups(problem, chosen_on, proved_on, **given), None
         if not classes:
             given |= {"accept_drift": self.recipe.accept_drift}
             return certify(scores, labels, problem, **related, **given), None
         given["classes"] = classes
-        seen, truth, column = splits["validation"]
-        chosen_on = groups_of(problem, group, column)
-        shifts, missed = shifts_to_prove(problem, seen, truth, groups=chosen_on, **given)
+        seen, truth, column = chosen_on
+        groups = groups_of(problem, group, column)
+        shifts, missed = shifts_to_prove(problem, seen, truth, groups=groups, **given)
         return certify_shifts(scores, labels, problem, shifts, **related, **given), missed
 
 
@@ -392,6 +396,12 @@ def all_rows(part: TablePart, scores: Any = None) -> tuple[Any, Any, Any]:
     """Scores, labels and groups of a part from all ranks, in the order of the file."""
     found, _, _ = gather_rows({"scores": scores, "y": part.y, "groups": part.groups})
     return found["scores"], found["y"], found["groups"]
+
+
+def _joined_rows(*parts: Any) -> tuple[Any, ...]:
+    """Scores, labels and groups of several parts as one."""
+    columns = zip(*parts, strict=True)
+    return tuple(None if c[0] is None else np.concatenate(c) for c in columns)
 
 
 def _finite(entry: dict[str, Any]) -> dict[str, Any]:
