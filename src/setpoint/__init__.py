@@ -10,6 +10,7 @@ what needs no torch works without it. What is not listed there is imported from 
 from importlib import import_module as _import
 
 from setpoint._extras import HIGHER
+from setpoint._extras import modules_of_names as _modules_of_names
 from setpoint._version import __version__ as __version__
 
 _rooms: dict[str, str] = {}
@@ -25,8 +26,7 @@ def _read_rooms() -> dict[str, str]:
 
     if not _rooms:
         stub = ast.parse(get_data(__name__, "__init__.pyi") or b"")
-        imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
-        _rooms.update({name.name: str(node.module) for node in imports for name in node.names})
+        _rooms.update(_modules_of_names(stub.body))
     return _rooms
 
 

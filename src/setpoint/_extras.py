@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # `import setpoint` imports nothing: see setpoint.cli on Ctrl-C
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 _EXTRAS = {
@@ -66,17 +66,37 @@ def optional(library: str) -> Any:
         raise install_advice(missing) from None
 
 
-def import_lazily(room: str, places: Mapping[str, str]) -> Callable[[str], object]:
-    """The ``__getattr__`` of a room whose names are imported on first use.
+def import_lazily(room: str) -> Callable[[str], object]:
+    """The ``__getattr__`` of a room: its imports for type checkers are made on first use.
 
     Args:
-        room: The room, ``__name__``.
-        places: For each name, the module inside the room that defines it.
+        room: The room, ``__name__``; its ``__init__.py`` has a block ``if TYPE_CHECKING:``.
     """
+    places: dict[str, str] = {}
 
     def find(name: str) -> object:
+        if not name.startswith("_") and not places:
+            places.update(_typed_imports(room))
         if name not in places:
             raise AttributeError(f"module {room!r} has no attribute {name!r}")
-        return getattr(optional(f"{room}.{places[name]}"), name)
+        return getattr(optional(places[name]), name)
 
     return find
+
+
+def _typed_imports(room: str) -> dict[str, str]:
+    """The module of every name that a room imports if TYPE_CHECKING."""
+    import ast
+    from pkgutil import get_data
+
+    own = ast.parse(get_data(room, "__init__.py") or b"").body
+    typed = [b for b in own if isinstance(b, ast.If) and ast.unparse(b.test) == "TYPE_CHECKING"]
+    return modules_of_names(statement for block in typed for statement in block.body)
+
+
+def modules_of_names(statements: Iterable[object]) -> dict[str, str]:
+    """The module of every name that these statements import."""
+    import ast
+
+    imports = [node for node in statements if isinstance(node, ast.ImportFrom)]
+    return {name.name: str(node.module) for node in imports for name in node.names}

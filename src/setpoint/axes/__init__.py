@@ -35,20 +35,4 @@ __all__ = [
     "tables_of",
 ]
 
-__getattr__ = import_lazily(
-    __name__,
-    {
-        "DEFAULTS": "axis",
-        "Outcome": "axis",
-        "Everyone": "everyone",
-        "PlainOutcome": "everyone",
-        "spread": "order_statistics",
-        "Queries": "queries",
-        "axis_of": "registry",
-        "Sample": "sample",
-        "read_sample": "sample",
-        "SoftCounts": "soft_counts",
-        "gradient_of": "soft_counts",
-        "tables_of": "cuts",
-    },
-)
+__getattr__ = import_lazily(__name__)

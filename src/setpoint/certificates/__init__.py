@@ -67,28 +67,4 @@ __all__ = [
     "why_unprovable",
 ]
 
-__getattr__ = import_lazily(
-    __name__,
-    {
-        "Exchangeability": "calibration_drift",
-        "MovingColumn": "calibration_drift",
-        "exchangeability": "calibration_drift",
-        "moving_columns": "calibration_drift",
-        "ClassCertificate": "classes",
-        "certify_shifts": "classes",
-        "shifts_to_prove": "classes",
-        "why_unprovable": "classes",
-        "Check": "drift",
-        "Finding": "drift",
-        "approval_rates": "group_thresholds",
-        "approvals": "group_thresholds",
-        "certify_groups": "group_thresholds",
-        "thresholds_to_prove": "group_thresholds",
-        "LabelPlan": "labelling",
-        "label_plan": "labelling",
-        "certify_table": "streams",
-        "ThreeWayCertificate": "three_way",
-        "certify_three_way": "three_way",
-        "row_numbers": "tie_breaking",
-    },
-)
+__getattr__ = import_lazily(__name__)

@@ -31,4 +31,4 @@ __all__ = [
     "Ranker",
 ]
 
-__getattr__ = import_lazily(__name__, {"Classifier": "classifier", "Ranker": "ranker"})
+__getattr__ = import_lazily(__name__)

@@ -23,13 +23,4 @@ __all__ = [
     "to_program",
 ]
 
-__getattr__ = import_lazily(
-    __name__,
-    {
-        "Decision": "decision",
-        "load_decision": "files",
-        "save_decision": "files",
-        "to_onnx": "programs",
-        "to_program": "programs",
-    },
-)
+__getattr__ = import_lazily(__name__)

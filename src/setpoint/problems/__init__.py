@@ -51,4 +51,4 @@ __all__ = [
     "tpr_at_fpr",
 ]
 
-__getattr__ = import_lazily("setpoint.axes", {"Choice": "choice", "Infeasible": "choice"})
+__getattr__ = import_lazily(__name__)
