@@ -25,11 +25,10 @@ from benchmarks.common.scratch import scratch
 from benchmarks.study import tables
 from benchmarks.study.default_rules import DRAWN_FROM, Cell, sample
 from benchmarks.study.metrics import GOALS, judged, metrics
-from benchmarks.study.model_choice import USED, fit
+from benchmarks.study.model_choice import USED, crossed, fit
 from setpoint.datasets import DataSplit, Table
 from setpoint.train import Validation, score
 from setpoint.train.boosted_trees import MODELS
-from setpoint.train.cross_fitting import STEPS_OF_FOLD, cross_fit, folds_for
 from setpoint.train.stacking import stack
 
 SIZES, STUDY = (400, 1600, 6400), "study"
@@ -74,7 +73,7 @@ def run(cell: Cell) -> list[results.Row]:
     found = []
     for goal in (goal for goal in judged(parts.test.y) if goal in USED):
         row = row_of(cell, goal)
-        for name, train in (("one part", one_part), ("crossed", crossed)):
+        for name, train in (("one part", one_part), ("crossed", in_folds)):
             start = process_time()
             model = train(Validation(GOALS[goal], *own), cut, cell.seed)
             row[f"{name}, seconds"] = round(process_time() - start, 3)
@@ -106,16 +105,10 @@ def one_part(rows: Validation, cut: int, seed: int) -> Any:
     return stack(found, held)[1].model
 
 
-def crossed(rows: Validation, cut: int, seed: int) -> Any:
+def in_folds(rows: Validation, cut: int, seed: int) -> Any:
     """The same rows in three folds."""
-    folds = folds_for(rows, None, seed)
-    if folds is None:
-        return one_part(rows, cut, seed)
-
-    def one(kind: str, train: Validation, held: Validation, fold: int) -> Any:
-        return fit(kind, (train.x, train.y), held, seed + fold, STEPS_OF_FOLD)
-
-    return cross_fit(MODELS, rows, folds, one).best.model
+    best = crossed(rows, seed)
+    return one_part(rows, cut, seed) if best is None else best.model
 
 
 def table(rows: list[results.Row]) -> str:
