@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from setpoint import Problem, certify, fpr, recall
 from setpoint.certificates.betting import log_capital, upper_mean
-from setpoint.certificates.costs import CostSample, row_costs
+from setpoint.certificates.costs import CostSample, PaidRows, row_costs
 from setpoint.certificates.sample import CalibrationSample
 from setpoint.rates import cost
 
@@ -29,7 +29,8 @@ def true_cost(at, miss, false_alarm):
 def test_the_mean_cost_is_that_of_brute_force_at_every_threshold():
     scores, labels, amounts = drawn(np.random.default_rng(0), 60)
     scores = np.round(scores, 1)  # with ties
-    rows = CostSample(CalibrationSample(scores, labels, {}, "float64"), amounts, 500.0)
+    paid_rows = PaidRows(scores, labels, amounts, np.arange(60))
+    rows = CostSample(CalibrationSample(scores, labels, {}, "float64"), paid_rows, 500.0)
     tried = np.append(np.unique(scores), [-np.inf, np.inf])
     paid = [
         np.mean(2 * amounts * (labels & (scores <= t)) + 5 * (~labels & (scores > t)))
@@ -109,8 +110,8 @@ def test_given_thresholds_are_tested_on_all_rows():
         (MONEY <= 3, {"amounts": np.ones(2500), "largest_amount": 0.5}, "a row has 1"),
         (
             MONEY <= 3,
-            {"amounts": np.ones(2500), "clusters": np.arange(2500) // 2},
-            "amounts= does not go with clusters=",
+            {"amounts": np.ones(2500), "groups": np.arange(2500) // 2},
+            "amounts= does not go with groups=",
         ),
     ],
 )
@@ -155,3 +156,44 @@ def test_a_bound_that_every_row_keeps_is_certified_from_one_row_of_each_class():
         given = random.normal(size=3), np.array([0, 1, seed % 2])
         made = certify(*given, cost(miss=1, false_alarm=5) <= 8, amounts=np.ones(3))
         assert all(claim.proved is None or claim.proved <= 5 for claim in made.claims)
+
+
+def customers(seed, count=300):
+    """Up to 19 rows of each customer, alike in score, label and amount."""
+    random = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(count), random.integers(1, 20, count))
+    labels = (random.random(count) < 0.3)[ids]
+    own = random.normal(size=count)[ids] + 0.3 * random.normal(size=len(ids))
+    amounts = (60 * random.random(count))[ids] * random.random(len(ids))
+    return own + 2.5 * labels, labels, amounts, ids
+
+
+def test_the_cost_of_customers_is_the_mean_over_customers():
+    scores, labels, amounts, ids = customers(0)
+    goal = "cost(miss=1, false_alarm=5) <= 20"
+    given = {"amounts": amounts, "clusters": ids, "largest_amount": 60.0}
+    found = certify(scores, labels, goal, thresholds=1.0, **given)
+    paid = np.where(labels, amounts * (scores <= 1), 5.0 * (scores > 1))
+    means = np.bincount(ids, paid) / np.bincount(ids)
+    assert found.clusters == 300
+    assert found.claims[0].measured == pytest.approx(means.mean())
+    assert found.claims[0].proved == pytest.approx(upper_mean(means, 60.0, 0.05))
+    order = np.random.default_rng(1).permutation(len(scores))
+    mixed = {**given, "amounts": amounts[order], "clusters": ids[order]}
+    again = certify(scores[order], labels[order], goal, **mixed)
+    assert again.threshold == certify(scores, labels, goal, **given).threshold
+
+
+def test_the_cost_of_customers_is_proved_with_its_confidence():
+    goal, truth = "cost(miss=1, false_alarm=5) <= 20", []
+    for seed in range(1000, 1020):
+        scores, labels, amounts, ids = customers(seed, 2000)
+        paid = np.where(labels, amounts * (scores <= 1), 5.0 * (scores > 1))
+        truth.append((np.bincount(ids, paid) / np.bincount(ids)).mean())
+    broken = 0
+    for seed in range(60):
+        scores, labels, amounts, ids = customers(seed)
+        given = {"amounts": amounts, "clusters": ids, "largest_amount": 60.0}
+        found = certify(scores, labels, goal, thresholds=1.0, **given)
+        broken += found.claims[0].proved < np.mean(truth)
+    assert broken <= 8  # 5 % of 60, and three standard errors

@@ -35,7 +35,11 @@ APART: tuple[tuple[str, tuple[str, ...], str], ...] = (
         "certify each output by itself for it, with the risk 1 - confidence divided by the number "
         "of outputs",
     ),
-    ("ids", ("thresholds", "unlabelled"), "lots are drawn where a threshold is searched for"),
+    (
+        "ids",
+        ("thresholds", "unlabelled"),
+        "lots are drawn where a threshold is searched for: leave one of them out",
+    ),
     ("unlabelled", ("prevalence",), "both say what the share of positives will be: give one"),
     (
         "unlabelled",
@@ -45,8 +49,9 @@ APART: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ),
     (
         "amounts",
-        ("groups", "clusters", "prevalence", "unlabelled"),
-        "a cost with amounts has one threshold, and rows that are independent draws",
+        ("groups", "prevalence", "unlabelled"),
+        "a cost with amounts has one threshold, and the mix of classes of these rows: certify "
+        "each group by itself, with the risk divided by their number",
     ),
     ("mean", ("thresholds",), 'given thresholds are tested, not found: use guarantee="pac"'),
     (
