@@ -149,3 +149,12 @@ def test_what_went_well_is_not_told_beside_what_failed():
     goal = "maximize f_score(1)"
     (trial,) = compare(goal, data(), methods, **QUICK, learning_rates=[1e6, 0.03]).trials
     assert trial.status.startswith("failed at the learning rate 1e+06")
+
+
+def test_a_forged_number_of_a_trial_is_read_as_one():
+    """Found by the attack "documents: other", case 50000561: numpy has no isfinite of 10**30."""
+    text = Comparison(GOAL, (MethodTrial("a", 0, 0.5, None, 0.5, 0.1, 8, 1.5, "ok"),)).to_json()
+    for forged in ("1e30", str(10**30)):
+        found = Comparison.from_json(text.replace("1.5", forged))
+        assert "a" in str(found)
+        assert Comparison.from_json(found.to_json()) == found

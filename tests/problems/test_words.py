@@ -217,6 +217,28 @@ def test_thousands_of_terms_take_no_second(terms):
         ("cost(miss=500 EUR, false alarm=5 EUR)", "cost(miss=500, false_alarm=5)"),
         ("|tpr on g=a - tpr on g=b| <= 2%", "abs(tpr on g=a - tpr on g=b) <= 2%"),
         ("demographic parity 2 % sex f m", "demographic_parity(2 %, sex=[f, m])"),
+        ("catch 95% of fraud with at most 1% false alarms", "recall >= 95% and fpr <= 1%"),
+        ("at most 1 in 100 legitimate payments blocked", "fpr <= 0.01"),
+        ("no more than 1% of honest customers blocked", "fpr <= 1%"),
+        ("review at most 200 cases per day", "alerts <= 200 per day on 95 % of days"),
+        ("top-5 accuracy", "top_k(5)"),
+        ("top 50", "alerts <= 50"),
+        ("0 <= fpr <= 0.01", "fpr <= 0.01"),
+        ("fpr in [0.005, 0.01]", "fpr >= 0.005 and fpr <= 0.01"),
+        ("fpr@1%", "fpr at 1%"),
+        ("fpr95", "fpr at 95 % recall"),
+        ("fix fpr to 1%", "fpr at 1%"),
+        ("maximize fpr <= 0.01", "fpr <= 0.01"),
+        ("for <= 1%", "false omission rate <= 1%"),
+        ("selectivity >= 99%", "specificity >= 99%"),
+        ("coverage_at_precision(0.99)", "maximize coverage at 0.99 precision"),
+        ("maximize auc subject to fpr <= 0.1", "roc_auc(fpr=[0, 0.1])"),
+        ("recall >= 0.9 on sex=f", "recall on sex=f >= 0.9"),
+        ("recall of cat >= 0.9", 'recall of "cat" >= 0.9'),
+        ('precision_at_k(10).per("query")', "precision_at_k(10) per query"),
+        ("disparate impact >= 0.8", "ratio(coverage, group=[a, b]) >= 0.8"),
+        ("TP/(TP+FP) >= 0.9", "precision >= 0.9"),
+        ('"fpr <= 0.01"', "fpr <= 0.01"),
     ],
 )
 def test_what_people_write_gets_the_nearest_goal(sentence, nearest):
@@ -362,3 +384,13 @@ def test_a_share_of_alerts_is_coverage():
     with pytest.raises(ValueError, match="for a share write 'coverage <= 2 %'"):
         as_problem("alerts <= 2 %")
     assert str(as_problem("alerts <= 20")) == "maximize recall subject to alerts <= 20"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["recall on age<30 >= 0.9", "maximize 10 TP - FP", "npv_at_coverage", "ndcg@10"],
+)
+def test_no_sentence_is_offered_that_means_something_else(sentence):
+    with pytest.raises(ValueError, match="Cannot read") as caught:
+        as_problem(sentence)
+    assert "This can be read" not in str(caught.value)

@@ -322,3 +322,13 @@ def test_the_formats_of_several_score_columns_are_told(tmp_path, capsys):
     columns = ("--score", "s1", "--score", "s2", "--label", "y1", "--label", "y2")
     run("certify", path, *columns, "--goal", "fpr <= 10 %")
     assert "column 's1': '1,25' read as a number with decimal comma." in capsys.readouterr().err
+
+
+def test_large_numbers_behind_many_small_ones_may_have_thousands_separators(tmp_path, monkeypatch):
+    """Found by the attack "tables: formats", case 50000063: the first rows said "a number"."""
+    monkeypatch.setattr(table, "CHUNK_ROWS", 2)
+    (tmp_path / "t.csv").write_text('s,y\n926.55,0\n1.5,1\n"3,019.59",0\n7,1\n')
+    assert read_scores(open_table(tmp_path / "t.csv"), "s", "y").scores.tolist()[2] == 3019.59
+    (tmp_path / "t.csv").write_text('s,y\n926.55,0\n1.5,1\n"3,019",0\n7,1\n')
+    with pytest.raises(TableError, match=r"row 4.*'3,019' is not a number"):
+        read_scores(open_table(tmp_path / "t.csv"), "s", "y")

@@ -187,8 +187,8 @@ def order_note(scores: Any, labels: Any, significance: float = 0.001) -> str | N
     columns = [x[:: max(1, len(x) // _MOST_IN_ORDER)].astype(float) for x in known]
     if not any(_fifths_differ(column) for column in columns):
         return None
-    steps = [np.diff(column) for column in columns]
-    if any((step >= 0).all() or (step <= 0).all() for step in steps):
+    pairs = [(column[:-1], column[1:]) for column in columns]
+    if any((one <= next_).all() or (one >= next_).all() for one, next_ in pairs):
         return None
     found = exchangeability(*columns, significance=significance)
     if not found.drifts:

@@ -156,8 +156,11 @@ def _trial_record(trial: MethodTrial) -> dict[str, Any]:
 def _trial(plain: Any) -> MethodTrial:
     timed = plain["ms_per_step"] is not None
     trial = checked_record(MethodTrial, plain if timed else {**plain, "ms_per_step": 0.0}, "trial")
-    values = (trial.value, trial.carried, trial.validation)
-    need(all(abs(value or 0.0) < 1e100 for value in values), f"a value of {values}", "trial")
+    names = ("value", "carried", "validation", "ms_per_step")
+    values = {name: getattr(trial, name) for name in names}
+    known = {name: value for name, value in values.items() if value is not None}
+    need(all(abs(value) < 1e100 for value in known.values()), f"a value of {values}", "trial")
+    trial = replace(trial, **{name: float(value) for name, value in known.items()})
     return trial if timed else replace(trial, ms_per_step=float("nan"))
 
 

@@ -29,10 +29,15 @@ _HINTS = {
 }
 _LESS_IS_BETTER = ("cost", "error", "fnr", "fpr", "false", "miss", "balanced_error", "coverage")
 """Sentences that begin like this want less of it."""
+_A_RANGE = re.compile(r"\bon \w+ ?[<>]", re.IGNORECASE)
+_ALIKE = 0.6
+"""How alike two words are of which one may be meant for the other; 1 is the same."""
+_COUNTS = ("TP", "FP", "FN", "TN")
 _BEFORE_A_NAME = ("on", "&", "per", "=")
 """After these a word is the name of a column or a value, never a phrase."""
 _LONGEST_PHRASE = max(2 * len(phrase.split()) for phrase in PHRASES)
 """Words of a phrase, with hyphens between them."""
+_FIRST_OF_PHRASES = frozenset(phrase.partition(" ")[0] for phrase in PHRASES)
 
 
 class Unreadable(ValueError):
@@ -139,7 +144,8 @@ class Words:
     def stop(self, why: str, *, among: Iterable[str] = ()) -> NoReturn:
         """Refuse the next word; if it looks like one of ``among``, say so instead of ``why``."""
         word, known = self.word, list(among)
-        close = difflib.get_close_matches(word.key, known, n=1) if word.kind == "name" else []
+        meant = [each for each in known if each != word.key] if word.kind == "name" else []
+        close = _alike(word.key, meant, 1)
         why = f"Did you mean {close[0]!r}?" if close else why
         found = f"Cannot read {word.text!r:.80}." if word.text else "The sentence ends too early."
         self.point(word.start, word.start + len(word.text), f"{found} {why}", known)
@@ -186,6 +192,8 @@ def _translated(words: list[Word]) -> Iterator[Word]:
 
 def _phrase_length(words: list[Word], at: int) -> int:
     """How many words from ``at`` on are a phrase; the longest counts."""
+    if words[at].key.replace("_", " ").partition(" ")[0] not in _FIRST_OF_PHRASES:
+        return 0
     for length in range(min(_LONGEST_PHRASE, len(words) - at), 0, -1):
         if _phrase(words[at : at + length]) in PHRASES:
             return length
@@ -212,14 +220,22 @@ def _unquoted(word: Word) -> str:
     return str(json.loads(text, strict=False))
 
 
+def _alike(word: str, known: list[str], most: int) -> list[str]:
+    """Known words that are spelled nearly like this one, which may be a word of its own."""
+    cutoff = 0.9 if "_at_" in word or word in _COUNTS else _ALIKE
+    return difflib.get_close_matches(word.lower(), known, most, cutoff)
+
+
 def repairs(sentence: str, error: Unreadable) -> Iterator[str]:
     """Sentences near the one that was refused, the likeliest first."""
     before, wrong = sentence[: error.start], sentence[error.start : error.end]
     after = sentence[error.end :]
+    if _A_RANGE.search(sentence):
+        return  # a slice is one value: whatever is read is another one
     for pattern, meant in NEARLY:
         repaired = re.sub(pattern, meant, sentence.strip(), flags=re.IGNORECASE)
         yield re.sub(r" {2,}", " ", repaired).strip()
-    for word in difflib.get_close_matches(wrong.lower(), error.among, n=3):
+    for word in _alike(wrong, error.among, 3):
         yield f"{before}{word}{after}"
     yield f"{before}subject to {sentence[error.start :]}"
     yield f"{before} subject to {after}"

@@ -101,6 +101,8 @@ class NumberFormat:
         (1234.5, None)
         >>> PERCENTAGE.number("8,942 %"), PERCENTAGE.number("0,942 %")  # no thousands
         (89.42, None)
+        >>> PERCENTAGE.number("40.099%")
+        0.40099
     """
 
     name: str
@@ -125,6 +127,8 @@ class NumberFormat:
         if not re.fullmatch(rf"[-+]?(?:{groups}(?:{part})?|\d*(?:{part})?(?:{power})?)", core):
             return None
         plain = re.sub(f"[{thousands}{_SPACES}]", "", core).replace(self.decimal, ".")
+        if self.mark == "%" and "e" not in plain.lower():
+            return number_of(f"{plain}e-2")  # 40.099 % is 0.40099, which 40.099 / 100 is not
         value = number_of(plain)
         return value / 100 if value is not None and self.mark == "%" else value
 
@@ -180,11 +184,12 @@ DATE_FORMATS = (
     _NamedMonth("days since 1970-01-01, the month by its name", ""),
 )
 """In the order in which they are tried: with slashes the month comes first, if it can be one."""
+THOUSANDS = NumberFormat("a number with thousands separators")
 DECIMAL_COMMA = NumberFormat("a number with decimal comma", ",")
 PERCENTAGE = NumberFormat("a percentage", mark="%")
 FORMATS = (
     PLAIN,
-    NumberFormat("a number with thousands separators"),
+    THOUSANDS,
     PERCENTAGE,
     NumberFormat("an amount of money", mark="currency"),
     DECIMAL_COMMA,
@@ -236,6 +241,8 @@ def numbers(column: NDArray[Any], known: NumberFormat = PLAIN) -> tuple[FloatCol
     found = np.empty(len(column))
     for place, text in enumerate(column):
         value = float("nan") if text is None else known.number(text)
+        if value is None and known is PLAIN and DECIMAL_COMMA.number(text) is None:
+            value = THOUSANDS.number(text)  # 3,019.59 behind many smaller numbers
         if value is None:
             return found, place
         found[place] = value
