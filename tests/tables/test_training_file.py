@@ -223,6 +223,7 @@ def test_the_parts_have_nothing_to_do_with_data_made_up_from_the_same_seed(seed)
 
 def test_rows_are_dealt_out_from_the_first():
     parts = np.array([2, 0, 1, 1, 0])
-    deal = DealtRows(parts).dealer()
+    labelled = np.ones(5, bool)
+    deal = DealtRows(parts, labelled).dealer()
     assert [deal(2).tolist(), deal(3).tolist()] == [[2, 0], [1, 1, 0]]
-    assert DealtRows(parts).dealer(3)(2).tolist() == [1, 0]
+    assert DealtRows(parts, labelled).dealer(3)(2).tolist() == [1, 0]

@@ -158,9 +158,10 @@ def _trial(plain: Any) -> MethodTrial:
     trial = checked_record(MethodTrial, plain if timed else {**plain, "ms_per_step": 0.0}, "trial")
     names = ("value", "carried", "validation", "ms_per_step")
     values = {name: getattr(trial, name) for name in names}
-    known = {name: value for name, value in values.items() if value is not None}
+    known: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     need(all(abs(value) < 1e100 for value in known.values()), f"a value of {values}", "trial")
-    trial = replace(trial, **{name: float(value) for name, value in known.items()})
+    known = {name: float(value) for name, value in known.items()}
+    trial = replace(trial, **known)
     return trial if timed else replace(trial, ms_per_step=float("nan"))
 
 
