@@ -504,7 +504,7 @@ def _estimates(
             objective = goal.objective
             if objective is None:
                 objective = _other_rate(goal, goals.where(group), sample)
-            counted = [s for s in signs(objective, sample.prevalence) if s.kind != PRIOR]
+            counted = [s for s in signs(objective, sample.prevalence) if not s.is_prior]
             if sample.labels is not None and all(map(sample.size, counted)):
                 expressions.append(objective)
     if found.thresholds:

@@ -22,7 +22,6 @@ from setpoint.certificates.sample import (
     EVERYONE,
     NEGATIVES,
     POSITIVES,
-    PRIOR,
     CannotPromise,
     Prevalence,
     Subset,
@@ -240,7 +239,7 @@ def inequalities(bounds: Iterable[Bound], prevalence: Prevalence) -> list[Inequa
     found = []
     for source in bounds:
         for bound in _simpler(source):
-            if all(s.kind == PRIOR for s in signs(bound.expression, prevalence)):
+            if all(s.is_prior for s in signs(bound.expression, prevalence)):
                 raise CannotPromise(
                     f"`{source}` does not depend on the threshold: nothing to certify."
                 )
@@ -260,7 +259,7 @@ def refuse_trivial(goal: CertificateGoal, prevalence: Prevalence = None) -> None
     subsets = [subset for e in expressions for subset in signs(e, prevalence)]
     anywhere = (np.zeros(1), np.ones(1))
     for end, who in zip(anywhere, ("nobody", "everybody"), strict=True):
-        box = {s: anywhere if s.kind == PRIOR else (end, end) for s in subsets}
+        box = {s: anywhere if s.is_prior else (end, end) for s in subsets}
         with np.errstate(all="ignore"):
             ranges = [value_range(e, box, prevalence) for e in expressions]
             best = value_range(expressions[-1], dict.fromkeys(subsets, anywhere), prevalence)

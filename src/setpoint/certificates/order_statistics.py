@@ -39,10 +39,6 @@ from setpoint.certificates.proofs import (
 )
 from setpoint.certificates.regions import signs, upper_bound
 from setpoint.certificates.sample import (
-    EVERYONE,
-    NEGATIVES,
-    POSITIVES,
-    PRIOR,
     CalibrationSample,
     Subset,
     count_text,
@@ -97,7 +93,7 @@ class OrderStatistic:
     def _prove_one(self, inequality: Inequality, sample: CalibrationSample, delta: float) -> Proof:
         """The last threshold at which one inequality can be proved."""
         share, mean = inequality.share, self.on_average
-        if share is None or share.subset.kind not in (POSITIVES, NEGATIVES, EVERYONE):
+        if share is None or not share.subset.is_whole:
             if mean:
                 raise ValueError(
                     f'`{inequality.source}`: guarantee="mean" is for bounds on one kind of '
@@ -137,7 +133,7 @@ def shortage(inequality: Inequality, subset: Subset, n: int, needs: int | None) 
 def _prove_by_bisection(inequality: Inequality, sample: CalibrationSample, delta: float) -> Proof:
     """Over all scores of several subsets: the proof gets easier in one direction."""
     caps = bool(inequality.caps)
-    subsets = [s for s in signs(inequality.bound.expression, sample.prevalence) if s.kind != PRIOR]
+    subsets = [s for s in signs(inequality.bound.expression, sample.prevalence) if not s.is_prior]
     scores = np.unique(np.concatenate([sample.sorted(subset) for subset in subsets]))
     scores = scores if caps else scores[::-1]  # the last one is the easiest to prove
 

@@ -38,7 +38,6 @@ from setpoint.certificates.regions import CountEvidence, are_independent, signs,
 from setpoint.certificates.sample import (
     EVERYONE,
     POSITIVES,
-    PRIOR,
     CalibrationSample,
     Subset,
 )
@@ -145,7 +144,7 @@ class SearchVerdict:
 
 def evidence(sample: CalibrationSample, subset: Subset, threshold: ThresholdRule) -> CountEvidence:
     """What ``sample`` says about the share of ``subset`` that is accepted at ``threshold``."""
-    if subset.kind == PRIOR:
+    if subset.is_prior:
         count = sample.size(Subset(subset.where, POSITIVES))
         return CountEvidence(count, count, sample.size(Subset(subset.where, EVERYONE)), 1)
     n = sample.size(subset)
@@ -187,7 +186,7 @@ def gather(
     independent = are_independent(subsets)
     for subset in subsets:
         anchor = thresholds[subset.where].anchor
-        if anchor is None or subset.kind == PRIOR or thresholds[subset.where].chosen:
+        if anchor is None or subset.is_prior or thresholds[subset.where].chosen:
             continue
         if anchor != subset and subset.overlaps(anchor):
             independent = False
@@ -270,7 +269,7 @@ def proved_together(
         The values to test the bounds by, and those to display, which hold together.
     """
     subsets = {s for i in family for s in signs(i.bound.expression, sample.prevalence)}
-    free = not any(thresholds[s.where].may_depend_on(s) for s in subsets if s.kind != PRIOR)
+    free = not any(thresholds[s.where].may_depend_on(s) for s in subsets if not s.is_prior)
     tails = (delta, delta / count_bounds(family)) if free else (delta / len(family),) * 2
     tested, displayed = (
         [proved_through_shares(each, sample, thresholds, tail) for each in family] for tail in tails

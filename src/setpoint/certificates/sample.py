@@ -50,6 +50,16 @@ class Subset(NamedTuple):
     where: Where
     kind: str
 
+    @property
+    def is_prior(self) -> bool:
+        """Whether it is a share of positives: it has no examples that a threshold accepts."""
+        return self.kind == PRIOR
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its examples are known without a threshold, unlike those of precision."""
+        return self.kind in (POSITIVES, NEGATIVES, EVERYONE)
+
     def overlaps(self, other: Subset) -> bool:
         """Whether what is known of one may depend on the other.
 

@@ -50,7 +50,7 @@ from setpoint.certificates.proofs import (
     value_at,
 )
 from setpoint.certificates.regions import signs
-from setpoint.certificates.sample import PRIOR, CalibrationSample, count_text
+from setpoint.certificates.sample import CalibrationSample, count_text
 from setpoint.certificates.selection import (
     TestedThreshold,
     choose_threshold,
@@ -315,7 +315,7 @@ def rows_for_power(
     factor = (reach / (spare if spare > 0 else bound.level)) ** 2
     if factor < 1:  # these rows would do
         return ""
-    subsets = [s for s in signs(bound.expression, sample.prevalence) if s.kind != PRIOR]
+    subsets = [s for s in signs(bound.expression, sample.prevalence) if not s.is_prior]
     counted = (count_text(float(f"{factor * sample.size(s):.2g}"), s) for s in subsets)
     rows = " and ".join(counted) if len(subsets) < 3 else f"{factor:.2g} times as many rows"
     return f"; about {rows} would prove it in {100 * _POWER:.0f} % of samples, if {truth}"

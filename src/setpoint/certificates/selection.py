@@ -46,7 +46,6 @@ from setpoint.certificates.sample import (
     EVERYONE,
     NEGATIVES,
     POSITIVES,
-    PRIOR,
     CalibrationSample,
     Subset,
 )
@@ -208,7 +207,7 @@ def select_and_test(
 def candidate_thresholds(selection: CalibrationSample, family: Sequence[Inequality]) -> Floats:
     """Thresholds to consider, from low to high: between scores, denser towards both ends."""
     used = {s for i in family for s in signs(i.bound.expression, selection.prevalence)}
-    subsets = {s for s in used if s.kind != PRIOR} or {Subset((), EVERYONE)}
+    subsets = {s for s in used if not s.is_prior} or {Subset((), EVERYONE)}
     shares = 1 / (1 + np.exp(np.linspace(-5, 5, _CANDIDATES)))
     found = []
     for subset in subsets:

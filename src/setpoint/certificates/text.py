@@ -97,7 +97,7 @@ def advice_on(
     elif not mean:
         for inequality in outcome.proved:
             share = inequality.share
-            if share is None or share.subset.kind not in (POSITIVES, NEGATIVES, EVERYONE):
+            if share is None or not share.subset.is_whole:
                 continue
             odds = (1 - share.risk) / share.risk
             enough = float(ndtri(1 - delta)) ** 2 * odds / (1 - _ROOMY) ** 2

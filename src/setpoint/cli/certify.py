@@ -33,7 +33,6 @@ from setpoint.cli.common import (
     fraction,
     gap_goal,
     output_file,
-    page_words,
     parse_goal,
     positive_number,
     refuse_options,
@@ -254,7 +253,7 @@ def _three_way(given: argparse.Namespace) -> AnyCertificate:
         )
         certificate = certificate.tested_on(test.scores, test.labels, clusters=test.clusters)
     if given.page is not None:
-        given.files[given.page] = _page(given, certificate, data, None).encode()
+        _add_page(given, certificate, data)
     return certificate
 
 
@@ -285,7 +284,7 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
         known = {"groups": columns, "clusters": test.clusters, "ids": test.ids}
         certificate = certificate.tested_on(test.scores, test.labels, **known)
     if given.page is not None and data is not None:
-        given.files[given.page] = _page(given, certificate, data, test).encode()
+        _add_page(given, certificate, data, test=_columns(test))
     return certificate
 
 
@@ -399,32 +398,18 @@ def _proved(given: argparse.Namespace, data: Scores) -> Certificate:
     )
 
 
+def _add_page(
+    given: argparse.Namespace, certificate: AnyCertificate, data: Scores, **more: Any
+) -> None:
+    """Draw the page of the certificate, to be written with it."""
+    from setpoint.cli.report import scored_page
+
+    given.files[given.page] = scored_page(given, certificate, data, **more).encode()
+
+
 def _columns(test: Scores | None) -> tuple[Any, ...] | None:
     """What a page takes of test rows."""
     return None if test is None else (test.scores, test.labels, test.groups, test.times, test.ids)
-
-
-def _page(
-    given: argparse.Namespace, certificate: AnyCertificate, data: Scores, test: Scores | None
-) -> str:
-    """The page of the certificate on its own rows, and on the test rows."""
-    from setpoint.reports import report
-
-    return report(
-        data.scores,
-        data.labels,
-        certificate,
-        groups=None if given.group is None else {given.group: data.groups},
-        label=given.label,
-        notes=data.notes,
-        times=data.times,
-        by=given.by,
-        test=_columns(test),
-        ids=data.ids,
-        clusters=data.clusters,
-        script=not given.no_script,
-        **page_words(given, data.label_names),
-    )
 
 
 def _to_stream(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from setpoint._files import check_output, write_file
+from setpoint.certificates import Certificate, ThreeWayCertificate
 from setpoint.certificates.calibration_drift import order_note
 from setpoint.cli.common import (
     DONE,
@@ -27,7 +29,7 @@ from setpoint.runs import (
     read_manifest,
     read_result,
 )
-from setpoint.tables import open_table, read_scores
+from setpoint.tables import Scores, open_table, read_scores
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,18 +105,29 @@ def _of_scores(given: argparse.Namespace) -> str:
     order = None if given.time is not None else order_note(rows.scores, rows.labels)
     notes = [*data.notes, *([] if order is None else [order])]
     tell(notes)
+    data = replace(data, notes=tuple(notes), label_names=known or data.label_names)
+    return scored_page(given, certificate, data, checks=read_checks(_history(given)))
+
+
+def scored_page(
+    given: argparse.Namespace,
+    certificate: Certificate | ThreeWayCertificate,
+    data: Scores,
+    **more: Any,
+) -> str:
+    """The page of a certificate on scored rows, as the options ask for it; ``more``: see report."""
     return report(
         data.scores,
         data.labels,
         certificate,
         groups=None if given.group is None else {given.group: data.groups},
         label=given.label,
-        notes=notes,
+        notes=data.notes,
         times=data.times,
         by=given.by,
-        checks=read_checks(_history(given)),
-        script=not given.no_script,
         ids=data.ids,
         clusters=data.clusters,
-        **page_words(given, known or data.label_names),
+        script=not given.no_script,
+        **page_words(given, data.label_names),
+        **more,
     )
