@@ -105,3 +105,12 @@ def test_intervals_and_rows_to_come_from_the_shell(tmp_path, capsys):
     assert main([*asked, f"--unlabelled={now}"]) == 0
     low, high = json.loads(capsys.readouterr().out)["prevalence"]
     assert low < 0.1 < high
+
+
+def test_of_an_interval_of_prevalences_its_middle_is_measured():
+    scores, labels = sample(0, n=3000, prevalence=0.5)
+    found = certify(scores, labels, precision >= 0.3, prevalence=(0.1, 0.3))
+    above = scores > found.threshold
+    tpr, fpr = above[labels == 1].mean(), above[labels == 0].mean()
+    (claim,) = found.claims
+    assert claim.measured == pytest.approx(0.2 * tpr / (0.2 * tpr + 0.8 * fpr), abs=0.02)

@@ -261,3 +261,16 @@ def test_three_ways_are_checked_and_tested_from_the_shell(tmp_path, capsys):
     assert run("certify", rows, *columns, *both, "--out", made, "--test", new) == 0
     assert run("check", made, new, *columns) == 0
     assert "precision >= 0.9, accept" in capsys.readouterr().out
+
+
+def test_periods_of_what_is_not_certified_for_another_reason_than_drift(tmp_path, capsys):
+    """Rates at the threshold without the times are shown where drift alone is the reason."""
+    place = write_scores(tmp_path / "s.csv", rows=60)
+    lines = place.read_text().splitlines()
+    dated = [f"{line},2026-0{1 + i // 30}-01" for i, line in enumerate(lines[1:])]
+    place.write_text("\n".join([f"{lines[0]},day", *dated]) + "\n")
+    words = ("certify", place, "--score", "s", "--label", "y", "--goal", "fpr <= 0.01")
+    assert run(*words, "--time", "day", "--by", "month") == 1
+    said = capsys.readouterr().out
+    assert "infeasible" in said
+    assert "at the threshold that the rows without their times" not in said

@@ -397,3 +397,11 @@ def test_years_are_too_coarse_to_train_choose_and_certify_by():
         Classifier(GOAL, model="linear", epochs=1, random_state=0).fit(x, y, order=year)
     with pytest.raises(ValueError, match=r"have one time, 2024.*dates, not years"):
         models()[0].fit(x, y, order=year)
+
+
+def test_the_parts_of_whole_customers_have_the_sizes_that_were_asked_for():
+    who = np.repeat(np.arange(1000), 2)
+    labels = np.tile([0, 1], 1000)
+    related = Related.read(who, None, labels)
+    found = three_parts(labels, 0.2, 0.3, np.random.RandomState(0), 1, related)
+    assert [len(found[name]) for name in ("train", "validation", "calibration")] == [1000, 400, 600]
