@@ -70,9 +70,9 @@ def odd_kind(tensor: Any) -> str | None:
     """What a tensor of torch is if not an ordinary one, and what to do; else None."""
     kind = "meta" if tensor.is_meta else "quantized" if tensor.is_quantized else ""
     kind = "nested" if tensor.is_nested else kind or str(tensor.layout)
-    cure = next((how for odd, how in _DENSE.items() if odd in kind), None)
     if kind == "torch.strided":
         return None
+    cure = next((how for odd, how in _DENSE.items() if odd in kind), None)
     return f"{kind} tensor" + ("" if cure is None else f": call its {cure} first")
 
 

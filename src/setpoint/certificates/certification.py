@@ -183,13 +183,7 @@ def certify_goal(
     asked.check_prevalence(labels, wanted)
     goals = goals_by_group(wanted, asked.groups, given=asked.thresholds is not None)
     if on is not None and goals.column is not None:
-        sure = 1 - (1 - asked.confidence) / len(asked.outputs or on)
-        raise ValueError(
-            f"`{wanted.text}` with groups= would have a threshold for each output and group. For "
-            f'one threshold an output name the groups in the goal (`fpr on {goals.column}="..." '
-            f"<= 0.05`); for one each certify every output by itself with confidence {sure:.6g} "
-            "(the risk divided by the number of outputs): all promises then hold together."
-        )
+        raise ValueError(_outputs_of_groups(wanted, goals, asked, len(asked.outputs or on)))
     wheres = tuple(dict.fromkeys([*goals.wheres, *wanted.wheres]))
     sample = calibration_sample(scores, labels, asked.groups, wheres, asked.prevalence)
     when = None
@@ -226,6 +220,19 @@ def certify_goal(
 
     note = order_note(sample.scores, sample.labels)
     return made if note is None else replace(made, notes=(*made.notes, note))
+
+
+def _outputs_of_groups(
+    wanted: CertificateGoal, goals: GroupGoals, asked: Options, outputs: int
+) -> str:
+    """Why there is no threshold for each output and group, and what to do."""
+    sure = 1 - (1 - asked.confidence) / outputs
+    return (
+        f"`{wanted.text}` with groups= would have a threshold for each output and group. For "
+        f'one threshold an output name the groups in the goal (`fpr on {goals.column}="..." '
+        f"<= 0.05`); for one each certify every output by itself with confidence {sure:.6g} "
+        "(the risk divided by the number of outputs): all promises then hold together."
+    )
 
 
 def certify_sample(
