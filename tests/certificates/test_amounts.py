@@ -5,12 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from certificates.simulate import most, sample
+from cli.shell import run
 from scipy.special import ndtr
 
 from setpoint import Problem, certify, fpr, recall
 from setpoint.certificates.betting import log_capital, upper_mean
 from setpoint.certificates.costs import CostSample, PaidRows, row_costs
 from setpoint.certificates.sample import CalibrationSample
+from setpoint.certificates.times import rates_by_period
 from setpoint.rates import cost
 
 MONEY = cost(miss=2, false_alarm=5)
@@ -197,3 +199,43 @@ def test_the_cost_of_customers_is_proved_with_its_confidence():
         found = certify(scores, labels, goal, thresholds=1.0, **given)
         broken += found.claims[0].proved < np.mean(truth)
     assert broken <= 8  # 5 % of 60, and three standard errors
+
+
+def test_new_rows_are_checked_by_what_they_are_worth():
+    draws = [drawn(np.random.default_rng(seed), 8000) for seed in (0, 1)]
+    (scores, labels, amounts), (new, truth, worth) = draws
+    goal = "cost(miss=1, false_alarm=5) <= 8"
+    found = certify(scores, labels, goal, amounts=amounts, largest_amount=500.0)
+    with pytest.raises(ValueError, match="pass amounts= with labels"):
+        found.check(new, truth)
+    at, told = found.threshold, found.check(new, truth, amounts=worth)
+    paid = np.where(truth, worth * (new <= at), 5.0 * (new > at))
+    assert told.verdict == "ok"
+    assert told.findings[0].measured == pytest.approx(paid.mean())
+    assert f"{paid.mean():.4g} now" in str(told)
+    worse = found.check(new - 2.5, truth, amounts=worth)
+    assert worse.verdict == "broken"
+    assert "test rows contradict it" in found.tested_on(new - 2.5, truth, amounts=worth).verdict
+    larger = found.check(new, truth, amounts=2 * worth)
+    assert larger.verdict == "drift"
+    assert "amounts above 500" in str(larger)
+    assert found.check(new).verdict == "ok"  # alerts alone
+    days = np.datetime64("2024-01-01") + np.arange(8000) // 100
+    months = list(rates_by_period(found, new, truth, days, "month", amounts=worth))
+    assert months[0].value == pytest.approx(paid[:3100].mean())
+    assert months[0].low < months[0].value < months[0].high
+    assert f"<= 8: {paid[:3100].mean():.4g} (" in str(months[0])
+
+
+def test_amounts_from_a_shell(tmp_path, capsys):
+    scores, labels, amounts = drawn(np.random.default_rng(0), 3000)
+    lines = [f"{s},{int(y)},{a}" for s, y, a in zip(scores, labels, amounts, strict=True)]
+    (tmp_path / "s.csv").write_text("\n".join(["s,y,a", *lines]))
+    columns = ("--score", "s", "--label", "y")
+    goal = ("--goal", "cost(miss=1, false_alarm=5) <= 12", "--out", tmp_path / "c.json")
+    test = ("--test", tmp_path / "s.csv")
+    assert run("certify", tmp_path / "s.csv", *columns, *goal, "--amounts", "a", *test) == 0
+    assert run("check", tmp_path / "c.json", tmp_path / "s.csv", *columns, "--amount", "a") == 0
+    capsys.readouterr()
+    assert run("check", tmp_path / "c.json", tmp_path / "s.csv", *columns) == 2
+    assert "pass --amounts with labels" in capsys.readouterr().err

@@ -209,15 +209,16 @@ if sys.argv[1] == "before":
     def stop(*given, **how):
         print("ready", flush=True)
         import time; time.sleep(60)
-    watch.write_file = stop
+    watch.write_files = stop
 else:
-    def half(path, content, force):
-        with kept(path, force=force) as file:
+    def half(files, force):
+        ((path, content),) = files.items()
+        with kept(path, force=True) as file:
             file.write(content[: len(content) // 2])
             file.flush()
             print("ready", flush=True)
             import time; time.sleep(60)
-    watch.write_file = half
+    watch.write_files = half
 sys.exit(cli.main(sys.argv[2:]))
 """
 

@@ -143,13 +143,14 @@ class Record:
         Args:
             scores: Of the test rows.
             labels: Theirs.
-            **given: What else :meth:`check` takes: groups, clusters.
+            **given: What else :meth:`check` takes: groups, clusters, amounts.
         """
         found = self.check(scores, labels, **given) if self.certified else None
         if found is None or found.verdict != "broken":
             return self
         alarm = next(finding for finding in found.findings if finding.alarm)
-        seen = "undefined" if alarm.measured is None else share_text(alarm.measured)
+        known = alarm.measured
+        seen = "undefined" if known is None else value_text(alarm.name, known)
         caveat = f"{found.examples:,} test rows contradict it: `{alarm.name}` is {seen} there"
         return replace(self, caveats=(*self.caveats, caveat))
 
@@ -361,6 +362,7 @@ class Certificate(Record):
         clusters: Any = None,
         times: Any = None,
         ids: Any = None,
+        amounts: Any = None,
         significance: float = 0.001,
     ) -> Check:
         """Compare new data with the certificate: do the bounds still hold, do as many alerts come?
@@ -372,6 +374,7 @@ class Certificate(Record):
             clusters: What each row belongs to; needed if the certificate is about clusters.
             times: When each row was measured; needed if the certificate is about alerts in a day.
             ids: The id of each row; needed if ties are broken by lot.
+            amounts: What each row is worth; needed with labels, if costs go by amounts.
             significance: The chance of a false alarm in a check without drift.
 
         Returns:
@@ -397,7 +400,7 @@ class Certificate(Record):
             if isinstance(groups, Mapping):
                 column = None if self.column is None else groups[self.column]
             scores = self.resolve_ties(scores, ids, column)
-        return check_drift(self, scores, labels, groups, significance, clusters)
+        return check_drift(self, scores, labels, groups, significance, clusters, amounts)
 
     def monitor(
         self,

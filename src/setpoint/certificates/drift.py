@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint._checks import share as check_share
-from setpoint.axes.arrays import Floats
+from setpoint.axes.arrays import Floats, to_numpy
 from setpoint.certificates.clusters import by_cluster
 from setpoint.certificates.decisions import rounded
 from setpoint.certificates.goals import ACCEPTED, Inequality, goal_to_certify, inequalities
@@ -44,7 +44,7 @@ from setpoint.certificates.sample import (
     scores_and_precision,
 )
 from setpoint.certificates.tails import allowed, lower, prob_at_least, prob_at_most, upper
-from setpoint.certificates.text import TextRows, html_table, share_text, text_table
+from setpoint.certificates.text import TextRows, html_table, share_text, text_table, value_text
 from setpoint.certificates.times import period_names, read_times
 from setpoint.problems import Capacity
 from setpoint.rates import Bound, Where
@@ -125,7 +125,8 @@ class Check:
             if finding.refused:
                 yield finding.name, finding.expected
                 continue
-            seen = "undefined" if finding.measured is None else share_text(finding.measured)
+            known = finding.measured
+            seen = "undefined" if known is None else value_text(finding.name, known)
             chance = "" if finding.chance is None else _by_chance(finding.chance)
             alarm = " - ALARM" if finding.alarm else ""
             yield finding.name, f"{seen} now, {finding.expected}{chance}{alarm}"
@@ -146,6 +147,7 @@ def check_drift(
     groups: Any,
     significance: float,
     clusters: Any = None,
+    amounts: Any = None,
 ) -> Check:
     """See :meth:`Certificate.check`."""
     level = check_share(significance, "significance", ends=False)
@@ -157,6 +159,9 @@ def check_drift(
     sample = sample_of(array, certificate.dtype, labels, slices, certificate.prevalence)
     if clusters is not None:
         sample = by_cluster(sample, clusters)
+    larger: list[Finding] = []
+    if certificate.largest_amount is not None and labels is not None:
+        sample, larger = _with_new_amounts(sample, certificate, amounts)
     thresholds = Thresholds(
         {
             goals.where(point.group): ThresholdRule(float(point.threshold))
@@ -172,7 +177,7 @@ def check_drift(
         found = [Finding("alerts", why, None, None, False, refused=True)] if labels is None else []
     else:
         found = [_alert_finding(p, goals, counted, level / len(points)) for p in points]
-    found += _unknown_groups(goals, counted)
+    found += [*_unknown_groups(goals, counted), *larger]
     tests: list[Finding] = []
     if labels is not None:
         there = [bound for bound in goals.bounds if _is_present(bound, sample)]
@@ -182,6 +187,24 @@ def check_drift(
         every = [each for each, no in zip(every, refused, strict=True) if no is None]
         tests = [_test_bound(each, sample, thresholds, level / len(every)) for each in every]
     return verdict_on(certificate.goal, counted.examples, labels is not None, level, tests, found)
+
+
+def _with_new_amounts(
+    sample: CalibrationSample, certificate: Certificate, amounts: Any
+) -> tuple[CalibrationSample, list[Finding]]:
+    """The rows with their amounts, at most the largest; and a finding if some are larger."""
+    from setpoint.certificates.costs import with_amounts
+
+    if amounts is None:
+        raise ValueError("The certificate is about costs by amounts: pass amounts= with labels.")
+    largest = certificate.largest_amount
+    assert largest is not None
+    array = to_numpy(amounts, "amounts")
+    more = float(np.mean(array > largest)) if len(array) else 0.0
+    name = f"amounts above {largest:g}"
+    found = [Finding(name, "none, which was assumed", more, None, True)] if more else []
+    goal = goal_to_certify(certificate.goal)
+    return with_amounts(sample, goal, np.minimum(array, largest), largest), found
 
 
 def verdict_on(
@@ -328,7 +351,11 @@ def _test_bound(
     """Test one inequality at its fixed thresholds."""
     bound, share = inequality.bound, inequality.share
     chance = None
-    if share is None:
+    if sample.prices(bound.expression):
+        at = thresholds[()].value(sample)
+        low, high = sample.cost_bounds(bound.expression, at, significance)
+        alarm = low > bound.level if bound.sense == "<=" else high < bound.level
+    elif share is None:
         sign = 1.0 if bound.sense == "<=" else -1.0
         opposite = -bound.expression if bound.sense == "<=" else bound.expression
         alarm = -largest_value(opposite, sample, thresholds, significance) > sign * bound.level

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint.axes.arrays import check_unmasked
+from setpoint.axes.arrays import check_unmasked, to_numpy
 from setpoint.batch import check_length
 from setpoint.certificates.decisions import rounded
 from setpoint.certificates.goals import goal_to_certify
 from setpoint.certificates.regions import interval_at
 from setpoint.certificates.sample import CalibrationSample, sample_of, scores_and_precision
-from setpoint.certificates.text import share_text
-from setpoint.rates import numeral
+from setpoint.certificates.text import share_text, value_text
+from setpoint.rates import Bound, numeral
 from setpoint.tables.values import DATE_ORDERS, NumberFormat, date_format
 
 if TYPE_CHECKING:
@@ -194,8 +194,9 @@ class PeriodRate:
         text = f"{self.period}: {self.rows:,} rows, {share_text(self.alerts)} accepted"
         if self.value is None or self.low is None or self.high is None:
             return f"{text}; {self.bound}: nothing to measure it by"
-        low, high = share_text(self.low), share_text(self.high)
-        return f"{text}; {self.bound}: {share_text(self.value)} ({low} to {high})"
+        ends = (self.value, self.low, self.high)
+        value, low, high = (value_text(self.bound, end) for end in ends)
+        return f"{text}; {self.bound}: {value} ({low} to {high})"
 
 
 def rates_by_period(
@@ -206,6 +207,7 @@ def rates_by_period(
     unit: str,
     ids: Any = None,
     clusters: Any = None,
+    amounts: Any = None,
 ) -> Iterator[PeriodRate]:
     """The certified rates in each day, week, month, quarter or year.
 
@@ -219,8 +221,10 @@ def rates_by_period(
         unit: A key of :data:`PERIODS`.
         ids: The id of each row, if ties are broken by lot.
         clusters: What each row belongs to, if the certificate is about clusters.
+        amounts: What each row is worth, if costs go by amounts.
     """
     from setpoint.certificates.clusters import ClusterSample, cluster_codes
+    from setpoint.certificates.costs import with_amounts
 
     scores = certificate.resolve_ties(scores, ids) if certificate.lots else scores
     array = rounded(scores_and_precision(scores)[0], certificate.dtype)
@@ -231,7 +235,12 @@ def rates_by_period(
     kept = np.ones(len(array), bool) if every.kept is None else every.kept
     when = when[kept]
     codes = None if certificate.clusters is None else cluster_codes(clusters)[kept]
-    bounds = [b for b in goal_to_certify(certificate.goal).bounds if not _names_groups(b)]
+    goal = goal_to_certify(certificate.goal)
+    bounds = [b for b in goal.bounds if not _names_groups(b)]
+    largest = certificate.largest_amount
+    if largest is not None and amounts is None:
+        raise ValueError("The certificate is about costs by amounts: pass amounts=.")
+    worth = None if largest is None else np.minimum(to_numpy(amounts, "amounts"), largest)[kept]
     tail = (1 - certificate.confidence) / 2
     periods = period_names(when, unit)
     for period in np.unique(periods):
@@ -239,15 +248,28 @@ def rates_by_period(
         part, rows = every.rows(inside), int(inside.sum())
         if codes is not None:
             part = ClusterSample(part, np.unique(codes[inside], return_inverse=True)[1])
-        seen, counted = (f((), certificate.threshold) for f in (part.measured, part.table))
+        seen = part.measured((), certificate.threshold)
         accepted = float((seen.tp + seen.fp) / (seen.positives + seen.negatives))
+        if worth is not None:
+            part = with_amounts(part, goal, worth[inside], largest)
         for bound in bounds:
-            with np.errstate(all="ignore"):
-                value = float(bound.expression.of({(): seen}))
-            known = value if np.isfinite(value) else None
-            ends = None if known is None else interval_at(bound.expression, {(): counted}, tail)
-            low, high = ends or (None, None)
-            yield PeriodRate(str(period), rows, accepted, str(bound), known, low, high)
+            told = _measured(bound, part, certificate.threshold, tail)
+            yield PeriodRate(str(period), rows, accepted, str(bound), *told)
+
+
+def _measured(
+    bound: Bound, part: CalibrationSample, threshold: float, tail: float
+) -> tuple[float | None, float | None, float | None]:
+    """The value of a bound's rate on some rows, with an interval; None where there is none."""
+    expression = bound.expression
+    if part.prices(expression):
+        low, high = part.cost_bounds(expression, threshold, tail)
+        return float(part.values(expression, threshold)), low, high
+    with np.errstate(all="ignore"):
+        value = float(expression.of({(): part.measured((), threshold)}))
+    if not np.isfinite(value):
+        return None, None, None
+    return value, *(interval_at(expression, {(): part.table((), threshold)}, tail) or (None, None))
 
 
 def _names_groups(bound: Any) -> bool:

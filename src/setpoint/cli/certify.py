@@ -76,7 +76,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--prevalence", type=fraction, action="append", metavar="SHARE", help=share)
     now = "rows to come, scored in the same column: they bound the share of positives"
     add("--unlabelled", type=Path, metavar="FILE", help=now)
-    add("--amounts", metavar="COLUMN", help="what each row is worth, for a goal with a cost")
+    add(
+        "--amounts",
+        "--amount",
+        metavar="COLUMN",
+        help="what each row is worth, for a goal with a cost",
+    )
     most = "the largest amount a row can have (default: the largest of these)"
     add("--largest-amount", type=positive_number, metavar="NUMBER", help=most)
     add("--group", metavar="COLUMN", help="one threshold for each value of this column")
@@ -277,11 +282,12 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
         source = open_table(given.test, given.decimal)
         time = given.time if given.time in source.names else None
         also: dict[str, Any] = {"clusters": given.clusters, "times": time, "ids": given.id}
-        also["known_as"] = certificate.label_names
+        also |= {"known_as": certificate.label_names, "amounts": given.amounts}
         test = read_scores(source, *names, **also, one_will_do=True)
         tell(f"{given.test}: {note}" for note in test.notes)
         columns = None if given.group is None else {given.group: test.groups}
         known = {"groups": columns, "clusters": test.clusters, "ids": test.ids}
+        known["amounts"] = test.amounts
         certificate = certificate.tested_on(test.scores, test.labels, **known)
     if given.page is not None and data is not None:
         _add_page(given, certificate, data, test=_columns(test))
@@ -348,7 +354,7 @@ def _print_periods(given: argparse.Namespace, certificate: Certificate, data: Sc
         sure = f"{100 * shown.confidence:g} %"
         print(f"Rates by {given.by}, in brackets two-sided {sure} intervals:")
         rows = (shown, data.scores, data.labels, data.times)
-        for line in rates_by_period(*rows, given.by, data.ids, data.clusters):
+        for line in rates_by_period(*rows, given.by, data.ids, data.clusters, data.amounts):
             print(line)
     if data.clusters is None:
         times = read_times(data.times, data.scores)

@@ -63,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--time", metavar="COLUMN", help="when a row was measured, for --by and alerts per day")
     add("--by", choices=PERIOD_UNITS, help="with --time: show the rates by period")
     add("--id", metavar="COLUMN", help="names the row, if ties are broken by lot")
+    add("--amounts", "--amount", metavar="COLUMN", help="what a row is worth, if costs go by it")
     add("--positive", metavar="VALUE", help="which label is the positive one")
     add("--significance", type=fraction, default=0.001, metavar="SHARE", help="of an alarm (0.001)")
     noted = "where checks are noted (default: beside the certificate, NAME.checks.jsonl)"
@@ -105,7 +106,7 @@ def run(given: argparse.Namespace) -> int:
         if not isinstance(certificate, ClassCertificate):
             also = {"clusters": data.clusters}
             if not isinstance(certificate, ThreeWayCertificate):
-                also |= {"times": data.times, "ids": data.ids}
+                also |= {"times": data.times, "ids": data.ids, "amounts": data.amounts}
             more |= {name: column for name, column in also.items() if column is not None}
         columns = None if given.group is None else {given.group: data.groups}
         found = certificate.check(data.scores, data.labels, groups=columns, **more)
@@ -139,10 +140,11 @@ def _period_lines(
         )
     if given.by is not None:
         data = data.labelled
-        rows = (data.scores, data.labels, data.times, given.by, data.ids, data.clusters)
+        rows = (data.scores, data.labels, data.times, given.by)
+        related = (data.ids, data.clusters, data.amounts)
         three = isinstance(certificate, ThreeWayCertificate)
         for each in certificate.sides if three else [certificate]:
-            yield from map(str, rates_by_period(each, *rows))
+            yield from map(str, rates_by_period(each, *rows, *related))
 
 
 def _note(given: argparse.Namespace, found: Check, certificate: Any) -> list[dict[str, Any]]:
@@ -210,6 +212,7 @@ def _read(
         clusters=given.clusters,
         times=given.time,
         ids=given.id,
+        amounts=given.amounts,
         classes=None if manifest is None else manifest.label_names,
         known_as=known_as,
         one_will_do=True,

@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--group", metavar="COLUMN", help="the groups, if the certificate is about groups")
     add("--id", metavar="COLUMN", help="names of rows, to join labels that come later")
     add("--clusters", metavar="COLUMN", help="who a row belongs to: a cluster counts once")
-    add("--amount", metavar="COLUMN", help="what each row is worth, if costs go by it")
+    add("--amount", "--amounts", metavar="COLUMN", help="what each row is worth, if costs go by it")
     how = "the share with which each label was sampled: a column, or one number"
     add("--label-weight", metavar="COLUMN", help=how)
     add("--features", metavar="COLUMNS", help="columns to watch, too: names with commas between")
