@@ -20,6 +20,7 @@ from scipy.stats import binom
 from subjects import CRITERIA
 
 import setpoint as sp
+from setpoint.solvers import Split
 
 FAMILIES: dict[str, Callable[[Random], float]] = {
     "normal": lambda r: r.gauss(0, 1),
@@ -243,3 +244,37 @@ def odd_tensors(random: Random) -> None:
     given = REFUSED[name](scores)
     found = attempt(lambda: criterion(given, torch.from_numpy(labels)))
     assert isinstance(found, Refused), (name, found)
+
+
+def models(random: Random) -> None:
+    """`LastLayer` and `RateBarrier`, which know the model: as :func:`criteria`, by its features."""
+    values, labels = column(random)
+    dtype = random.choice([torch.float64, torch.float32])
+    most = torch.finfo(dtype).max / 2**16
+    x = torch.from_numpy(np.clip(values, -most, most)).to(dtype)[:, None]
+    y = torch.from_numpy(labels)
+    body, head = torch.nn.Linear(1, 2, dtype=dtype), torch.nn.Linear(2, 1, dtype=dtype)
+    net = torch.nn.Sequential(body, head)
+    kind = random.choice(["last layer", "last layer, penalty", "barrier"])
+    if kind == "barrier":
+        goal = random.choice(["minimize fnr subject to fpr <= 0.2", "maximize precision"])
+        criterion: Any = sp.RateBarrier(goal, net.parameters(), share=random.choice([0.0, 0.3]))
+    else:
+        criterion = CRITERIA[kind](Split(net))
+    given = net if kind == "barrier" else body
+    for features, truth in ((x, y), (USUAL[0].to(dtype)[:, None], USUAL[1])):
+        net.zero_grad()
+
+        def step(features=features, truth=truth):
+            loss = criterion(given(features), truth)
+            loss.backward()
+            return loss
+
+        found = attempt(step, allowed=(ValueError, TypeError, FloatingPointError))
+        if isinstance(found, Refused):
+            assert any(word in found.lower() for word in ("score", "feature", "gradient")), found
+            continue
+        assert found.isfinite(), found
+        assert "nan" not in str(criterion.status if kind != "barrier" else criterion.stats())
+        gradients = [p.grad for p in net.parameters() if p.grad is not None]
+        assert all(g.isfinite().all() for g in gradients), (kind, gradients)

@@ -22,6 +22,7 @@ ATTACKS: dict[str, Callable[[Random], None]] = {
     "arrays: refused": arrays.refused,
     "arrays: certified": arrays.certified,
     "arrays: criteria": arrays.criteria,
+    "arrays: models": arrays.models,
     "arrays: odd tensors": arrays.odd_tensors,
     "arrays: names": arrays.names,
     "tables: formats": tables.formats,

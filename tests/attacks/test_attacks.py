@@ -9,6 +9,7 @@ CASES = {
     "goals: choice": 300,
     "documents: text": 300,
     "arrays: names": 60,
+    "arrays: models": 120,
     "tables: formats": 250,
     "tables: damaged": 120,
     "tables: columns": 120,

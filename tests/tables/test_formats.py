@@ -332,3 +332,24 @@ def test_large_numbers_behind_many_small_ones_may_have_thousands_separators(tmp_
     (tmp_path / "t.csv").write_text('s,y\n926.55,0\n1.5,1\n"3,019",0\n7,1\n')
     with pytest.raises(TableError, match=r"row 4.*'3,019' is not a number"):
         read_scores(open_table(tmp_path / "t.csv"), "s", "y")
+
+
+def test_whole_numbers_of_any_chunk_tell_what_a_point_is(tmp_path, monkeypatch):
+    """1200 beside 1.270: numbers of thousands have no point, so 1.270 is no thousand."""
+    monkeypatch.setattr(table, "CHUNK_ROWS", 2)
+    (tmp_path / "t.csv").write_text("s,y\n1200,0\n1.270,1\n7,0\n8,1\n")
+    assert read_scores(open_table(tmp_path / "t.csv"), "s", "y").scores.tolist()[1] == 1.27
+
+
+def test_what_separates_as_well_as_a_comma_separates(tmp_path):
+    (tmp_path / "t.csv").write_text("s,t;y\n1,5;0\n2,5;1\n")
+    assert open_table(tmp_path / "t.csv").names == ("s,t", "y")
+
+
+def test_amounts_may_be_zero_and_not_negative(tmp_path):
+    (tmp_path / "t.csv").write_text("s,y,a\n1,0,0\n2,1,3\n")
+    found = read_scores(open_table(tmp_path / "t.csv"), "s", "y", amounts="a")
+    assert found.amounts.tolist() == [0, 3]
+    (tmp_path / "t.csv").write_text("s,y,a\n1,0,0\n2,1,-3\n")
+    with pytest.raises(TableError, match="row 3, column 'a': -3 is negative"):
+        read_scores(open_table(tmp_path / "t.csv"), "s", "y", amounts="a")

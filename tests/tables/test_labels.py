@@ -2,8 +2,8 @@
 
 import pytest
 
-from setpoint.tables import TableError, open_table
-from setpoint.tables.labels import MOST_CLASSES, LabelCount
+from setpoint.tables import TableError, open_table, read_score_columns, read_scores
+from setpoint.tables.labels import MOST_CLASSES, LabelCount, LabelNames
 
 
 def read(tmp_path, labels, most=MOST_CLASSES):
@@ -44,3 +44,25 @@ def test_one_class_and_too_many_are_refused(tmp_path):
         read(tmp_path, [f"c{i}" for i in range(1001)])
     with pytest.raises(TableError, match=r"two different values; this one has 3.*macro"):
         read(tmp_path, ["a", "b", "c"], most=20)[1].two_classes()
+
+
+def test_names_of_both_classes_are_known_unless_they_are_plain_or_one_is_missing():
+    assert LabelNames(("no", "yes")).both == ("no", "yes")
+    for names in (("0", "1"), ("", "yes"), ("no", ""), ("a", "b", "c")):
+        assert LabelNames(names).both == ()
+
+
+def test_several_label_columns_have_names_if_all_are_called_alike(tmp_path):
+    (tmp_path / "t.csv").write_text("s,t,y,z,w\n0,1,no,no,0\n1,0,yes,yes,1\n")
+    source = open_table(tmp_path / "t.csv")
+    assert read_score_columns(source, ["s", "t"], ["y", "z"]).label_names == ("no", "yes")
+    assert read_score_columns(source, ["s", "t"], ["y", "w"]).label_names == ()
+
+
+@pytest.mark.parametrize(("count", "told"), [(3, "For several, train"), (21, "more than 20")])
+def test_too_many_labels_are_told_by_their_number(tmp_path, count, told):
+    rows = "".join(f"{i},{chr(97 + i)}\n" for i in range(count))
+    (tmp_path / "t.csv").write_text(f"s,y\n{rows}")
+    with pytest.raises(TableError, match=told) as caught:
+        read_scores(open_table(tmp_path / "t.csv"), "s", "y")
+    assert ("For several" in str(caught.value)) == (count == 3)

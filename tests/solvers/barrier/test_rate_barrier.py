@@ -119,3 +119,12 @@ def test_the_example_holds_its_bounds_and_settles(capsys):
     printed = capsys.readouterr().out
     assert printed.count("held") == 3
     assert "settled" in printed
+
+
+def test_scores_far_on_one_side_of_the_threshold_leave_the_main_loss():
+    """Found by the attack "arrays: models", case 20: soft counts of 1e-319, gradients NaN."""
+    scores = (torch.linspace(0, 1e-3, 12, dtype=torch.float64) + 0.4).requires_grad_()
+    labels = torch.arange(12) % 2
+    sp.RateBarrier("maximize precision", [scores], share=0.3)(scores, labels).backward()
+    assert scores.grad.isfinite().all()
+    assert scores.grad.abs().sum() > 0

@@ -111,8 +111,12 @@ class RateBarrier(BatchCriterion):
             return value
         slopes = sign * slopes
         if self.share:
-            main = score_gradient(main_loss(self.main), scores, labels, weights)
-            slopes = mix(exact(main).reshape(len(scores), -1).T, slopes, self.share)
+            main = exact(score_gradient(main_loss(self.main), scores, labels, weights))
+            main = main.reshape(len(scores), -1).T
+            with quiet():
+                slopes = mix(main, slopes, self.share)
+            if not np.isfinite(slopes).all():  # all scores so far from the threshold: no soft rate
+                slopes = main * self.share
         objective = attach(scores, value, gradient_like(scores, slopes))
         tables = batch.tables_at(at)
         held = [self._hold(target, soft, tables, scores) for target in self.problem.points[0]]
