@@ -353,3 +353,15 @@ def test_amounts_may_be_zero_and_not_negative(tmp_path):
     (tmp_path / "t.csv").write_text("s,y,a\n1,0,0\n2,1,-3\n")
     with pytest.raises(TableError, match="row 3, column 'a': -3 is negative"):
         read_scores(open_table(tmp_path / "t.csv"), "s", "y", amounts="a")
+
+
+@pytest.mark.parametrize(
+    ("clock", "minutes"),
+    [
+        *(("12:00 AM", 0), ("1:05 AM", 65), ("12:30 PM", 750), ("1:05 PM", 785), ("23:59", 1439)),
+        *(("13:00 PM", None), ("0:30 AM", None), ("24:30", None)),
+    ],
+)
+def test_the_hours_of_two_clocks(clock, minutes):
+    found = days_of(f"1970-01-02 {clock}")
+    assert found == (None if minutes is None else pytest.approx(1 + minutes / 1440, abs=1e-9))

@@ -66,3 +66,9 @@ def test_too_many_labels_are_told_by_their_number(tmp_path, count, told):
     with pytest.raises(TableError, match=told) as caught:
         read_scores(open_table(tmp_path / "t.csv"), "s", "y")
     assert ("For several" in str(caught.value)) == (count == 3)
+
+
+def test_two_are_enough_for_a_column_of_classes_and_one_is_not(tmp_path):
+    assert read(tmp_path, ["b", "a"])[1].all_classes().names == ("a", "b")
+    with pytest.raises(TableError, match="a label column has two classes at least"):
+        read(tmp_path, ["a", "a"])[1].all_classes()
