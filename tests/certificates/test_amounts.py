@@ -14,6 +14,7 @@ from setpoint.certificates.costs import CostSample, PaidRows, row_costs
 from setpoint.certificates.sample import CalibrationSample
 from setpoint.certificates.times import rates_by_period
 from setpoint.rates import cost
+from setpoint.reports import report
 
 MONEY = cost(miss=2, false_alarm=5)
 
@@ -239,3 +240,17 @@ def test_amounts_from_a_shell(tmp_path, capsys):
     capsys.readouterr()
     assert run("check", tmp_path / "c.json", tmp_path / "s.csv", *columns) == 2
     assert "pass --amounts with labels" in capsys.readouterr().err
+
+
+def test_a_page_shows_the_cost_that_the_certificate_knows():
+    scores, labels, amounts = drawn(np.random.default_rng(0), 4000)
+    goal = "cost(miss=1, false_alarm=5) <= 12"
+    found = certify(scores, labels, goal, amounts=amounts, largest_amount=500.0)
+    shown = f"{found.claims[0].measured:.4g}"
+    page = report(scores, labels, found).split("<style")[-1]
+    assert f"calibration: {shown}" in page
+    new = report(scores + 0.1, labels, found)  # rows whose amounts the page does not have
+    assert shown not in new.split("</style>")[-1].split("<script")[0]
+    plain = certify(scores, labels, "cost(miss=5, false_alarm=1) <= 0.9")
+    paid = np.where(labels, 5 * (scores <= plain.threshold), scores > plain.threshold)
+    assert f"calibration: {paid.mean():.4g} (" in report(scores, labels, plain)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from setpoint.rates import Bound
+from setpoint.rates import Bound, is_cost
 from setpoint.reports.svg import (
     BOTTOM,
     RIGHT,
@@ -29,6 +29,7 @@ from setpoint.reports.text import (
     date,
     level,
     name,
+    number,
     percent,
     rate_name,
     thousands,
@@ -45,12 +46,14 @@ def bounds_by_split(found: Findings) -> Iterator[Plot]:
         rows = [(row.name, row.bounds[place]) for row in found.splits]
         line = bound if isinstance(bound, Bound) else None
         title = rate_name(bound.expression)
-        yield _intervals(rows, title, _with_bound(title, line), line)
+        cost = is_cost(bound.expression)
+        yield _intervals(rows, title, _with_bound(title, line), line, cost=cost)
     if len(found.goal.bounds) < 2:
         objective = found.goal.objective
         label = "recall" if objective is None else rate_name(objective)
         rows = [(row.name, row.wanted) for row in found.splits]
-        yield _intervals(rows, label, capital(label))
+        cost = objective is not None and is_cost(objective)
+        yield _intervals(rows, label, capital(label), cost=cost)
 
 
 def bounded_rate(found: Findings) -> tuple[str, Bound | None]:
@@ -83,13 +86,14 @@ def _intervals(
     heading: str,
     bound: Bound | None = None,
     left: int = 92,
+    cost: bool = False,
 ) -> Plot:
-    """One interval per row, and the bound they should keep to."""
-    x = linear(*_room([rate for _, rate in rows], bound), shares=True, about=4)
+    """One interval per row, and the bound they should keep to; a cost is no share."""
+    x = linear(*_room([rate for _, rate in rows], bound), shares=not cost, about=4)
     places = [len(rows) - i - 0.5 for i in range(len(rows))]
     longest = left // 8
     y = Scale(0, len(rows), [(p, clip(n, longest)) for p, (n, _) in zip(places, rows, strict=True)])
-    spoken = "; ".join(f"{n}: {percent(m.value)} ({between(m.interval)})" for n, m in rows)
+    spoken = "; ".join(f"{n}: {_in_words(m, cost)}" for n, m in rows)
     plot = Plot(x, y, title, spoken, heading, height=76 + 34 * len(rows), left=left)
     plot.frame(title)
     if bound is not None:
@@ -100,6 +104,14 @@ def _intervals(
             plot.whisker((low, place), (high, place))
             plot.dot(rate.value, place)
     return plot
+
+
+def _in_words(rate: Measured, cost: bool) -> str:
+    """A rate and its interval, in per cent unless it is a cost."""
+    write = number if cost else percent
+    if rate.interval is None:
+        return write(rate.value)
+    return f"{write(rate.value)} ({' to '.join(map(write, rate.interval))})"
 
 
 def _room(rates: list[Measured], bound: Bound | None) -> tuple[float, float]:

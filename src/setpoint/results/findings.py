@@ -6,6 +6,7 @@ numbers; :mod:`setpoint.reports.charts` draws them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -81,7 +82,7 @@ class Findings:
     @cached_property
     def goal(self) -> GoalParts:
         """Objective and bounds."""
-        return read_goal(self.run.goal)
+        return replace(read_goal(self.run.goal), by_amounts=self.verdict.by_amounts)
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -107,7 +108,17 @@ class Findings:
 
         The threshold was found on these rows, which the certificate's interval allows for.
         """
+        if self.goal.by_amounts:
+            told = self.verdict.measured
+            pairs = zip(self.goal.bounds, row.bounds, strict=True)
+            known_there = (
+                Measured(told.get(str(bound), math.nan)) if math.isnan(rate.value) else rate
+                for bound, rate in pairs
+            )
+            row = replace(row, bounds=tuple(known_there))
         known, own = self.verdict.intervals.get(str(self.goal.objective)), row.objective
+        if known is not None and own is not None and self.goal.by_amounts and math.isnan(own.value):
+            return replace(row, objective=Measured(known[0], Interval(*known[1:])))
         if known is None or own is None or not np.isclose(known[0], own.value, rtol=1e-9):
             return row
         interval = Interval(*known[1:])
@@ -125,6 +136,8 @@ class Findings:
             return ""
         if row.name == "calibration" and self.verdict.status == "certified":
             return "proved"
+        if self.goal.by_amounts and math.isnan(row.bounds[place].value):
+            return ""
         return row.bounds[place].against(bound)
 
     @property

@@ -14,7 +14,7 @@ from setpoint._checks import share, whole
 from setpoint.certificates.regions import interval_at, is_plain_share
 from setpoint.certificates.tails import lower, upper
 from setpoint.problems import Problem
-from setpoint.rates import Bound, Counts, Expression, Setpoint, Where
+from setpoint.rates import Bound, Counts, Expression, Setpoint, Where, is_cost
 from setpoint.results.run import Scored, Threshold
 
 
@@ -159,6 +159,15 @@ class GoalParts:
 
     problem: Problem | None
     bounds: tuple[Bound | Setpoint, ...]
+    by_amounts: bool = False
+    """Whether costs go by amounts, which scored rows do not tell."""
+
+    def measure(
+        self, expression: Expression, tables: Mapping[Where, Counts], confidence: float
+    ) -> Measured:
+        """See :func:`measure`; a cost by amounts is unknown."""
+        unknown = self.by_amounts and is_cost(expression)
+        return UNKNOWN if unknown else measure(expression, tables, confidence)
 
     @property
     def objective(self) -> Expression | None:

@@ -23,7 +23,6 @@ from setpoint.results.measured import (
     clopper_pearson,
     count_decisions,
     margins,
-    measure,
 )
 from setpoint.results.operating_points import usual_rates
 from setpoint.results.run import RunResult, Scored, Threshold
@@ -77,8 +76,8 @@ def split_row(
     return SplitRow(
         name,
         len(split.labels),
-        tuple(measure(bound.expression, tables, confidence) for bound in goal.bounds),
-        None if goal.objective is None else measure(goal.objective, tables, confidence),
+        tuple(goal.measure(bound.expression, tables, confidence) for bound in goal.bounds),
+        None if goal.objective is None else goal.measure(goal.objective, tables, confidence),
         None,
         None,
         positives,

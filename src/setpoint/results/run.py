@@ -212,6 +212,10 @@ class Verdict:
     caveats: tuple[str, ...] = ()
     intervals: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
     """The value, lower and upper end of what was not bounded but shown, by its name."""
+    measured: Mapping[str, float] = field(default_factory=dict)
+    """What was measured on the calibration rows, by bound."""
+    by_amounts: bool = False
+    """Whether costs go by the amounts of rows."""
 
 
 def read_verdict(certificate: Mapping[str, Any] | None) -> Verdict:
@@ -239,9 +243,11 @@ def read_verdict(certificate: Mapping[str, Any] | None) -> Verdict:
         sentences(certificate.get("notes")),
         sentences(certificate.get("assumptions")),
         sentences(certificate.get("advice")),
-        _proved(certificate.get("claims")),
+        _claimed(certificate.get("claims"), "proved"),
         sentences(certificate.get("caveats")),
         _intervals(certificate.get("objective")),
+        _claimed(certificate.get("claims"), "measured"),
+        certificate.get("largest_amount") is not None,
     )
 
 
@@ -252,9 +258,9 @@ def sentences(found: object) -> tuple[str, ...]:
     return tuple(map(str, found)) if isinstance(found, Sequence) else ()
 
 
-def _proved(claims: object) -> dict[str, float]:
-    """The proved value of each bound."""
-    return {str(row.get("bound")): float(row["proved"]) for row in _entries(claims, "proved")}
+def _claimed(claims: object, what: str) -> dict[str, float]:
+    """The proved or the measured value of each bound."""
+    return {str(row.get("bound")): float(row[what]) for row in _entries(claims, what)}
 
 
 def _intervals(estimates: object) -> dict[str, tuple[float, float, float]]:
