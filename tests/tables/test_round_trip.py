@@ -305,6 +305,17 @@ def test_a_column_of_one_batch_beyond_the_bound_is_refused(tmp_path, monkeypatch
         assert sum(map(len, open_table(place).chunks())) > 0
 
 
+def test_a_batch_without_rows_has_none(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"s": pa.array([], pa.float64())})
+    place = str(tmp_path / "t.feather")
+    with pa.OSFile(place, "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays([table["s"].combine_chunks()], ["s"]))
+    with (tmp_path / "t.feather").open("rb") as file:
+        assert [size.rows for size in batch_sizes(file)[1]] == [0]
+    assert open_table(tmp_path / "t.feather").count == 0
+
+
 def test_damaged_feather_is_refused_or_read(tmp_path):
     path = tmp_path / "in.feather"
     big_batch(path, rows=50)

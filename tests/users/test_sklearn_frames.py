@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix
 
 from setpoint import certify, evaluate
@@ -116,3 +117,6 @@ def test_a_column_of_dates_is_refused_by_name(library):
     name = "X" if library == "numpy" else "day"
     with pytest.raises(TypeError, match=f"Column '{name}' holds .*: make a number of it"):
         Classifier("maximize recall subject to fpr <= 5 %").fit(given, LABELS)
+    if library == "pandas":  # an estimator that refuses dates in the words of numpy
+        with pytest.raises(TypeError, match=r"Column 'day' holds .*: make a number of it"):
+            CertifiedThreshold(LogisticRegression(), goal="fpr <= 5 %").fit(given, LABELS)

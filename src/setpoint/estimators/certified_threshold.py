@@ -34,6 +34,7 @@ from setpoint.estimators.inputs import (
     read_classes,
     read_decision_goal,
     read_groups,
+    refuse_dates,
 )
 from setpoint.estimators.splits import check_both_classes, last_of_cv, three_parts
 from setpoint.problems import GoalLike, as_problem
@@ -227,6 +228,7 @@ class CertifiedThreshold(
             try:
                 self.estimator_.fit(_safe_indexing(X, rows), y[rows], **own)
             except (ValueError, TypeError) as refused:
+                refuse_dates(X)
                 if y.dtype.kind not in "OUST":
                     raise
                 raise type(refused)(self._refused_names(refused)) from refused

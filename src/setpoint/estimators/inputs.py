@@ -62,7 +62,7 @@ def read_features(estimator: Any, X: Any, *y: Any, reset: bool = True) -> Any:
     """
     for values, name in zip((X, *y), ("X", "y"), strict=False):
         check_unmasked(values, name)
-    _refuse_dates(X)
+    refuse_dates(X)
     for labels in map(np.asarray, y):
         if labels.dtype.kind == "f":
             _refuse_infinite(labels, "y")
@@ -86,7 +86,7 @@ def _refuse_infinite(values: AnyArray, name: str, columns: Any = None) -> None:
         )
 
 
-def _refuse_dates(X: Any) -> None:
+def refuse_dates(X: Any) -> None:
     """TypeError for a column of dates, times or durations, of numpy, pandas or polars."""
     single = [getattr(X, "dtype", "")]
     columns = zip(getattr(X, "columns", ["X"]), getattr(X, "dtypes", single), strict=False)
