@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import beta, binom
 
 from setpoint import certify, label_plan
-from setpoint.certificates import CannotPromise, LabelPlan, labelling
+from setpoint.certificates import CannotPromise, LabelPlan, planned_labels
 
 
 def draw(seed, n, prevalence=0.02, shift=2.5):
@@ -181,8 +181,11 @@ def test_a_plan_of_another_kind_or_with_other_fields_is_refused():
 
 
 def test_the_limits_of_a_plan_share_one_delta():
-    assert pytest.approx(1) == labelling.COVERAGE + labelling.LABELS + labelling.PREVALENCE
-    assert min(labelling.COVERAGE, labelling.LABELS, labelling.PREVALENCE) > 0
+    assert (
+        pytest.approx(1)
+        == planned_labels.COVERAGE + planned_labels.LABELS + planned_labels.PREVALENCE
+    )
+    assert min(planned_labels.COVERAGE, planned_labels.LABELS, planned_labels.PREVALENCE) > 0
 
 
 def test_a_plan_that_proves_only_that_nobody_may_be_accepted_is_of_no_use():

@@ -292,7 +292,11 @@ def _each_output(scores: Any, labels: Any, goal: Any, asked: Options) -> Certifi
 
 def _by_plan(scores: Any, labels: Any, goal: Any, asked: Options) -> Certificate:
     """A certificate from the labels of a plan."""
-    from setpoint.certificates.labelling import certify_plan, labelled_rows, without_recall
+    from setpoint.certificates.planned_labels import (
+        certify_plan,
+        labelled_rows,
+        without_recall,
+    )
 
     plan, sure = asked.plan, asked.confidence
     if plan.in_order:
