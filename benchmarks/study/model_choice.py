@@ -109,7 +109,7 @@ def fit(kind: str, train: Any, judge: Validation, seed: int, fewest: int = STEPS
 
 
 def table(rows: list[results.Row]) -> str:
-    """Means by table, what auto keeps, and how far it is behind the best single kind."""
+    """Means by table, how far auto is ahead of the best single kind, and of each on average."""
     by_table: dict[str, list[results.Row]] = defaultdict(list)
     for row in rows:
         by_table[row["data"]].append(row)
@@ -127,6 +127,10 @@ def table(rows: list[results.Row]) -> str:
         shown = " | ".join(f"{means[kind]:.1f}" for kind in MODELS)
         gap = f"{np.mean(behind):+.2f} ({error:.2f}, {len(behind)})"
         lines.append(f"| {data} | {shown} | {auto:.1f} | {gap} | {met} |")
+    for kind in MODELS:
+        ahead = [np.mean([row["auto"] - row[kind] for row in mine]) for mine in by_table.values()]
+        error = np.std(ahead, ddof=1) / len(ahead) ** 0.5 if len(ahead) > 1 else float("nan")
+        lines.append(f"auto minus {kind}, over tables: {np.mean(ahead):+.2f} ({error:.2f})")
     return "\n".join(lines)
 
 
