@@ -186,7 +186,7 @@ def _hints(given: argparse.Namespace) -> tuple[str, ...]:
 def _moving(given: argparse.Namespace) -> tuple[str, ...]:
     """Sentences on columns that move with time within the rows."""
     from setpoint.certificates import moving_columns
-    from setpoint.cli.watch import read_columns
+    from setpoint.cli.watched_rows import read_columns
     from setpoint.tables import open_table
 
     source = open_table(given.file, given.decimal)
