@@ -274,3 +274,23 @@ def test_periods_of_what_is_not_certified_for_another_reason_than_drift(tmp_path
     said = capsys.readouterr().out
     assert "infeasible" in said
     assert "at the threshold that the rows without their times" not in said
+
+
+@pytest.mark.parametrize("blank", [0, 40])
+def test_a_page_of_thresholds_per_group_is_about_the_rows_that_prove_them(tmp_path, blank):
+    """All rows were called test data, half of which had chosen the thresholds."""
+    place = write_scores(tmp_path / "s.csv", rows=3000)
+    header, *lines = place.read_text().splitlines()
+    lines[:blank] = [line.replace(",0,", ",,").replace(",1,", ",,") for line in lines[:blank]]
+    place.write_text("\n".join([header, *lines]) + "\n")
+    gap = "minimize error subject to demographic_parity(0.2, g=[a, b]) with thresholds per group"
+    words = ("--score", "s", "--label", "y", "--group", "g")
+    made, one, two = (tmp_path / name for name in ("c.json", "1.html", "2.html"))
+    assert run("certify", place, *words, "--goal", gap, "--out", made, "--page", one) == 0
+    assert run("report", place, *words, "--certificate", made, "--out", two) == 0
+    for text in (one.read_text(), two.read_text()):
+        assert "Measured on calibration data" in text
+        assert re.search(r"The thresholds were chosen on 1,\d\d\d other rows", text)
+    other = write_scores(tmp_path / "t.csv", rows=3000, seed=1)
+    assert run("report", other, *words, "--certificate", made, "--out", two, "--force") == 0
+    assert "Measured on test data" in two.read_text()

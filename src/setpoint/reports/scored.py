@@ -8,11 +8,19 @@ from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from setpoint._version import __version__
+from setpoint.axes.arrays import as_array
 from setpoint.certificates import Certificate, ThreeWayCertificate
 from setpoint.certificates.decisions import exceeds
-from setpoint.certificates.sample import binary_labels, calibration_sample, only_alerts
+from setpoint.certificates.hold_out import Related
+from setpoint.certificates.sample import (
+    binary_labels,
+    calibration_sample,
+    labels_and_known,
+    only_alerts,
+)
 from setpoint.certificates.times import read_times
 from setpoint.reports.page import page
 from setpoint.reports.three_way_page import three_way_page
@@ -88,7 +96,13 @@ def report(
     words = {"positive": positive, "negative": negative, "action": action}
     told: dict[str, Any] = {"label": label, "notes": notes, "by": by, "costs": costs}
     column, values = _group_column(groups, getattr(certificate, "column", None))
-    rows = (scores, labels, values, times, ids, clusters)
+    rows: tuple[Any, ...] = (scores, labels, values, times, ids, clusters)
+    known = (scores, labels, values, times, clusters)
+    proving = None if test is not None else _proving_half(certificate, *known)
+    if proving is not None:
+        rows = tuple(None if c is None else np.asarray(c)[proving] for c in rows)
+        others = len(as_array(scores, "scores")) - len(proving)
+        told["notes"] = (*notes, f"The thresholds were chosen on {others:,} other rows.")
     scores, labels, values, times, ids, clusters = _labelled(certificate.goal, *rows)
     groups = None if values is None else {column: values}
     test = test and tuple(_labelled(certificate.goal, *test))
@@ -100,7 +114,7 @@ def report(
         test = test and (certificate.resolve_ties(test[0], test[4], test[2]), *test[1:])
     if clusters is not None and certificate.clusters is not None:
         scores, labels, values, times = _rows_of_clusters(clusters, scores, labels, values, times)
-        told["notes"] = (*notes, f"One row of each of {len(scores):,} clusters is counted.")
+        told["notes"] = (*told["notes"], f"One row of each of {len(scores):,} clusters is counted.")
     times = times if test is None else (*test, None)[3]
     run = RunResult(
         certificate.goal,
@@ -150,6 +164,35 @@ def _splits(
         return {"calibration": rows, "test": test[:3]}
     scores, labels, _ = rows
     return {"calibration" if _is_calibration(scores, labels, certificate) else "test": rows}
+
+
+def _proving_half(
+    certificate: Certificate | ThreeWayCertificate,
+    scores: Any,
+    labels: Any,
+    groups: Any,
+    times: Any,
+    clusters: Any,
+) -> NDArray[np.intp] | None:
+    """The half of the rows that the certificate rests on, if the other half chose its thresholds.
+
+    `setpoint certify` divides rows so for thresholds per group and gaps between them.
+    """
+    if not isinstance(certificate, Certificate) or certificate.column is None:
+        return None
+    array = as_array(scores, "scores")
+    try:
+        related = Related.read(clusters, times, array)
+        _, proved_on = related.halves(len(array), np.random.RandomState(0))
+    except ValueError:  # one time for all: such rows cannot be divided
+        return None
+    positive, known = (each[proved_on] for each in labels_and_known(labels, array))
+    names = as_array(groups, "groups")[proved_on].astype(str)
+    for point in certificate.points:
+        mine = known & (names == str(point.group))
+        if (mine.sum(), (mine & positive).sum()) != (point.examples, point.positives):
+            return None
+    return np.arange(len(array))[proved_on]
 
 
 def _labelled(goal: str, scores: Any, labels: Any, *others: Any) -> Any:
