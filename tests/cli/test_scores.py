@@ -294,3 +294,4 @@ def test_a_page_of_thresholds_per_group_is_about_the_rows_that_prove_them(tmp_pa
     other = write_scores(tmp_path / "t.csv", rows=3000, seed=1)
     assert run("report", other, *words, "--certificate", made, "--out", two, "--force") == 0
     assert "Measured on test data" in two.read_text()
+    assert run("check", made, other, *words[:4]) == 0  # it knows the column of its groups

@@ -91,6 +91,9 @@ def run(given: argparse.Namespace) -> int:
         raise UserError(
             f"{given.certificate} is about a row of each cluster: add --clusters COLUMN."
         )
+    column = getattr(certificate, "column", None)
+    if given.group is None and column in source.names:
+        given.group = column
     known_as = getattr(certificate, "label_names", ())
     more: dict[str, Any] = {"significance": given.significance}
     if several is not None:

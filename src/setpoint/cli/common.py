@@ -30,7 +30,7 @@ _FLAGS = {"groups": "--group", "times": "--time", "ids": "--id", "outputs": "a s
 """Options that are called otherwise than in Python."""
 _OPTION = re.compile(
     r"\b(groups|times|ids|clusters|amounts|largest_amount|prevalence|unlabelled|old_threshold"
-    r"|candidates)=(?![\w{\[(\"'.])"
+    r"|candidates)=(?![\w{\[(\"']|\.\.)"
 )
 """An option of Python in a message, without a value."""
 
@@ -280,6 +280,8 @@ def in_flags(text: str) -> str:
     Examples:
         >>> in_flags("pass clusters=, or leave times= out")
         'pass --clusters, or leave --time out'
+        >>> in_flags("pass groups=."), in_flags("amounts=...")
+        ('pass --group.', 'amounts=...')
     """
     return _OPTION.sub(lambda found: flag_of(found[1]), text)
 
