@@ -142,10 +142,7 @@ def _several_labels(given: argparse.Namespace, columns: LabelColumns) -> AnyCert
         data.labels,
         given.goal,
         outputs=columns.labels,
-        confidence=given.confidence,
-        candidates=given.candidates,
-        guarantee=given.guarantee,
-        accept_drift=given.accept_drift,
+        **_options(given, "accept_drift"),
         **related,
     )
     made = replace(made, label_names=data.label_names)
@@ -182,6 +179,11 @@ def _is_accepted(given: argparse.Namespace, certificate: AnyCertificate) -> bool
     return certificate.certified and (given.allow_useless or not doubts)
 
 
+def _options(given: argparse.Namespace, *more: str) -> dict[str, Any]:
+    """What every certificate is asked with, and ``more`` options, by their names in Python."""
+    return {name: getattr(given, name) for name in ("confidence", "candidates", "guarantee", *more)}
+
+
 def _kind_of_proof(given: argparse.Namespace) -> Callable[[argparse.Namespace], AnyCertificate]:
     """Which of the three commands this is: one goal, both sides of a review, or a label plan."""
     if given.accept is not None or given.reject is not None:
@@ -211,11 +213,8 @@ def _alerts_per_period(given: argparse.Namespace) -> AnyCertificate:
         data.scores,
         data.labels,
         given.goal,
-        confidence=given.confidence,
-        candidates=given.candidates,
-        guarantee=given.guarantee,
         times=data.times,
-        accept_drift=given.accept_drift,
+        **_options(given, "accept_drift"),
     )
     return replace(made, label_names=data.label_names)
 
@@ -368,14 +367,7 @@ def _proved(given: argparse.Namespace, data: Scores) -> Certificate:
     Thresholds per group of a goal about gaps are chosen on half of the rows (of the clusters) and
     proved on the other half.
     """
-    options: dict[str, Any] = {
-        "confidence": given.confidence,
-        "candidates": given.candidates,
-        "guarantee": given.guarantee,
-        "prevalence": given.prevalence,
-        "accept_drift": given.accept_drift,
-        "old_threshold": given.old_threshold,
-    }
+    options = _options(given, "prevalence", "accept_drift", "old_threshold")
     problem = gap_goal(given.goal)
     if problem is None or given.group is None:
         groups = None if given.group is None else {given.group: data.groups}
@@ -457,7 +449,7 @@ def _of_stream(
         workers_of,
     )
 
-    options = {name: getattr(given, name) for name in ("confidence", "candidates", "guarantee")}
+    options = _options(given)
     columns = ScoreColumns(given.score, given.label, given.group)
     with workers_of(given.ray) as pool:
         table = StreamedTable(source, columns, given.positive, pool)

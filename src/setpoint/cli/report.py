@@ -116,18 +116,16 @@ def scored_page(
     **more: Any,
 ) -> str:
     """The page of a certificate on scored rows, as the options ask for it; ``more``: see report."""
+    columns = {name: getattr(data, name) for name in ("notes", "times", "ids", "clusters")}
     return report(
         data.scores,
         data.labels,
         certificate,
         groups=None if given.group is None else {given.group: data.groups},
         label=given.label,
-        notes=data.notes,
-        times=data.times,
         by=given.by,
-        ids=data.ids,
-        clusters=data.clusters,
         script=not given.no_script,
+        **columns,
         **page_words(given, data.label_names),
         **more,
     )
