@@ -45,7 +45,7 @@ def test_no_command_is_bad_usage_with_help(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["dmeo"], "invalid choice: 'dmeo'"),
+        (["dmeo"], "there is no command 'dmeo'. Did you mean demo?"),
         (["demo", "--seeds", "0"], "whole number of at least 1; got '0'"),
         (["demo", "--seeds", "three"], "whole number of at least 1; got 'three'"),
         (["demo", "--fast"], "setpoint demo: error: there is no option '--fast'. (setpoint demo"),

@@ -44,6 +44,14 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Leave with the exit code of bad usage."""
+        unknown = re.fullmatch(
+            r"argument command: invalid choice: '(.*)' \(choose from (.*)\)", message
+        )
+        if unknown:
+            known = re.findall(r"\w+", unknown[2])
+            near = get_close_matches(unknown[1].lower(), known, n=1)
+            meant = f"Did you mean {near[0]}?" if near else f"Commands are {', '.join(known)}."
+            message = f"there is no command {quoted(unknown[1])}. {meant}"
         self.exit(BAD_USAGE, f"{self.prog}: error: {one_line(message)} ({self.prog} --help)\n")
 
 
