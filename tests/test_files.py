@@ -180,3 +180,15 @@ def test_a_folder_that_nobody_may_write_into_goes_when_it_is_replaced(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     assert (tmp_path / "run" / "a").read_bytes() == b"new"
     (tmp_path / "run").chmod(0o755)
+
+
+def test_a_lock_in_a_folder_of_somebody_else_is_told_with_the_folder(tmp_path, monkeypatch):
+    """Root may write everywhere, so the system is asked by a stand-in."""
+
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("setpoint._files.os.open", refuse)
+    told = rf"--state .*s\.json: you may not write into the folder {tmp_path}"
+    with pytest.raises(OutputError, match=told), only_one(tmp_path / "s.json", "--state"):
+        pass

@@ -486,7 +486,10 @@ def only_one(path: Path, option: str = "") -> Iterator[None]:
     lock.parent.mkdir(parents=True, exist_ok=True)
     if os.path.lexists(lock) and not _is_lock(lock):
         raise OutputError(f"{lock} is in the way: move it, a lock of this name is needed.")
-    handle = os.open(lock, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o644)
+    try:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o644)
+    except PermissionError:
+        raise OutputError(f"{option} {path}: {NOT_YOURS.format(lock.parent)}".strip()) from None
     try:
         if _lock(handle, wait=False) is False or not _same(handle, lock):
             who = os.read(handle, 200).decode(errors="replace").strip() or "another process"

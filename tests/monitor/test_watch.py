@@ -397,7 +397,7 @@ def test_costs_by_amounts_from_a_file(tmp_path, capsys):
     (tmp_path / "a.csv").write_text("\n".join(["s,y,a", *lines]) + "\n")
     words = ("--score", "s", "--label", "y", "--state", tmp_path / "state.json")
     assert run("watch", tmp_path / "c.json", tmp_path / "a.csv", *words) == 2
-    assert "pass amounts=" in capsys.readouterr().err
+    assert "pass --amounts." in capsys.readouterr().err
     assert run("watch", tmp_path / "c.json", tmp_path / "a.csv", *words, "--amount", "a") == 1
     assert "broken since update 1: cost" in capsys.readouterr().out
 

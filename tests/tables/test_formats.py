@@ -365,3 +365,14 @@ def test_amounts_may_be_zero_and_not_negative(tmp_path):
 def test_the_hours_of_two_clocks(clock, minutes):
     found = days_of(f"1970-01-02 {clock}")
     assert found == (None if minutes is None else pytest.approx(1 + minutes / 1440, abs=1e-9))
+
+
+def test_a_file_of_somebody_else_is_told(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("s,y\n1,0\n")
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.open", refuse)
+    with pytest.raises(TableError, match=r"t\.csv: cannot be read: you may not open it"):
+        open_table(tmp_path / "t.csv")

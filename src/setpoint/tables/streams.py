@@ -59,7 +59,10 @@ def opener_of(path: Path) -> Opener:
 
 
 def _read(path: Path) -> BinaryIO:
-    return path.open("rb")
+    try:
+        return path.open("rb")
+    except PermissionError:
+        raise TableError(path, "cannot be read: you may not open it.") from None
 
 
 def _kept(path: Path, blocks: Iterator[bytes]) -> Opener:
