@@ -6,6 +6,7 @@ from attacks.catalogue import ATTACKS, run
 CASES = {
     "documents: other": 150,
     "goals: long": 40,
+    "goals: spoilt": 200,
     "goals: choice": 300,
     "documents: text": 300,
     "arrays: names": 60,

@@ -260,7 +260,7 @@ class ArrowSource(TableSource):
                     for start in range(0, batch.num_rows, self.chunk_rows):
                         yield batch.slice(start, self.chunk_rows)
             else:
-                size = min(self.chunk_rows, _rows_within(opened.metadata, wanted))
+                size = _rows_within(opened.metadata, wanted, self.chunk_rows)
                 yield from opened.iter_batches(size, columns=wanted, use_threads=False)
 
     def _batch_sizes(self, content: BinaryIO) -> list[BatchSize]:
@@ -358,16 +358,24 @@ def _batch(chunk: Chunk) -> Any:
     return chunk.batch
 
 
-def _rows_within(metadata: Any, wanted: list[str]) -> int:
-    """Rows whose columns take at most :data:`BATCH_BYTES`, by the sizes that the file tells."""
+def _rows_within(metadata: Any, wanted: list[str], enough: int) -> int:
+    """Up to ``enough`` rows whose columns take at most :data:`BATCH_BYTES`, as the file tells.
+
+    Sizes of columns are asked for only where those of whole rows do not settle it: pyarrow ends the
+    process if they are damaged.
+    """
     most, begins = 1.0, tuple(f"{name}." for name in wanted)
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
+        rows = max(group.num_rows, 1)
+        whole = group.total_byte_size / rows + 8 * group.num_columns
+        if group.total_byte_size >= 0 and whole * enough <= BATCH_BYTES:
+            continue
         columns = (group.column(i) for i in range(group.num_columns))
         mine = [c for c in columns if f"{c.path_in_schema}.".startswith(begins)]
         size = sum(max(c.total_uncompressed_size, 8 * group.num_rows) for c in mine)
-        most = max(most, size / max(group.num_rows, 1))
-    return max(1, int(BATCH_BYTES / most))
+        most = max(most, size / rows)
+    return max(1, min(enough, int(BATCH_BYTES / most)))
 
 
 def _field(name: str, values: NDArray[Any]) -> Any:
