@@ -120,8 +120,12 @@ def test_check_by_group(capsys, scores, tmp_path):
     new = write_scores(tmp_path / "new.csv", seed=1)
     assert run("check", saved, new, "--score", "s", "--label", "y", "--group", "g") == 0
     capsys.readouterr()
-    assert run("check", saved, new, "--score", "s") == 2
-    assert "groups" in capsys.readouterr().err
+    assert run("check", saved, new, "--score", "s") == 0  # the certificate names the column
+    assert "alerts, g = 'a'" in capsys.readouterr().out
+    bare = tmp_path / "bare.csv"
+    bare.write_text("s\n" + "".join(f"{i / 100}\n" for i in range(100)))
+    assert run("check", saved, bare, "--score", "s") == 2
+    assert 'by "g"; pass --group' in capsys.readouterr().err
 
 
 def test_even_our_own_mistakes_are_one_line(capsys, scores, monkeypatch):
