@@ -65,7 +65,7 @@ def test_the_certificate_is_that_of_the_rows_in_memory(tmp_path, few_in_memory, 
     scores, labels = rows(1, ties=ties)
     folder = write(tmp_path / "t", s=scores, y=labels)
     for goal in GOALS:
-        for options in ({}, {"candidates": 3, "confidence": 0.9}):
+        for options in ({}, {"candidates": 3, "confidence": 0.9})[: 2 if ties else 1]:
             found = certify_table(folder, goal, score="s", label="y", **options)
             assert found.to_json() == certify(scores, labels, goal, **options).to_json(), goal
     mean = certify_table(folder, "fpr <= 0.05", score="s", label="y", guarantee="mean")

@@ -386,7 +386,7 @@ def check_refusal(sentence):
         assert sp.Problem.parse(str(problem)) == problem
 
 
-@examples(400)
+@examples(200)
 @given(st.text())
 @example("minimize " + "fpr + " * 500 + "fpr")
 @example("minimize " + "-" * 5000 + "fpr")
@@ -395,14 +395,14 @@ def test_any_text_is_read_or_refused(text):
     check_refusal("minimize " + text)
 
 
-@examples(1000)
+@examples(400)
 @given(st.randoms(use_true_random=True))
 def test_any_words_are_read_or_refused(random):
     words = [random.choice(VOCABULARY) for _ in range(random.randrange(12))]
     check_refusal(random.choice(["minimize fpr ", "minimize ", ""]) + " ".join(words))
 
 
-@examples(1000)
+@examples(400)
 @given(problems(), st.randoms(use_true_random=True))
 def test_any_mutation_of_a_sentence_is_read_or_refused(problem, random):
     sentence = str(problem)
