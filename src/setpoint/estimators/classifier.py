@@ -258,9 +258,10 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             self.model_, found = STACKED, crossed.members
             best, scores = crossed.best, crossed.scores.cpu().numpy()
         else:
-            found = self._fit_parts(problem, given, seed)
             held = given.part(self.splits_["validation"])
-            self.model_, best = stack(found, Validation(problem, *on_device(held, self.device)))
+            judge = Validation(problem, *on_device(held, self.device))
+            found = self._fit_parts(given, judge, seed)
+            self.model_, best = stack(found, judge)
             scores = scores_of_rows(best.model, held.rows, self.device)
         self.histories_ = {
             f"{name}, {method}" if auto else method: one.history
@@ -269,11 +270,10 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         }
         return best, scores
 
-    def _fit_parts(self, problem: Problem, given: Examples, seed: int) -> dict[str, Best]:
+    def _fit_parts(self, given: Examples, judge: Validation, seed: int) -> dict[str, Best]:
         """Every model by name, trained on one part and judged by another."""
-        train, judge = (
-            Validation(problem, *on_device(given.part(self.splits_[name]), self.device))
-            for name in ("train", "validation")
+        train = Validation(
+            judge.problem, *on_device(given.part(self.splits_["train"]), self.device)
         )
         if isinstance(self.model, nn.Module):
             return {type(self.model).__name__: self._fit_model(self.model, train, judge, seed)}

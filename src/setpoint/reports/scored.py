@@ -94,15 +94,11 @@ def report(
         'At most 1 in 20 payments is stopped: proved with 95 % confidence'
     """
     words = {"positive": positive, "negative": negative, "action": action}
-    told: dict[str, Any] = {"label": label, "notes": notes, "by": by, "costs": costs}
     column, values = _group_column(groups, getattr(certificate, "column", None))
     rows: tuple[Any, ...] = (scores, labels, values, times, ids, clusters)
-    known = (scores, labels, values, times, clusters)
-    proving = None if test is not None else _proving_half(certificate, *known)
-    if proving is not None:
-        rows = tuple(None if c is None else np.asarray(c)[proving] for c in rows)
-        others = len(as_array(scores, "scores")) - len(proving)
-        told["notes"] = (*notes, f"The thresholds were chosen on {others:,} other rows.")
+    if test is None:
+        rows, notes = _rows_that_prove(certificate, rows, notes)
+    told: dict[str, Any] = {"label": label, "notes": notes, "by": by, "costs": costs}
     scores, labels, values, times, ids, clusters = _labelled(certificate.goal, *rows)
     groups = None if values is None else {column: values}
     test = test and tuple(_labelled(certificate.goal, *test))
@@ -164,6 +160,19 @@ def _splits(
         return {"calibration": rows, "test": test[:3]}
     scores, labels, _ = rows
     return {"calibration" if _is_calibration(scores, labels, certificate) else "test": rows}
+
+
+def _rows_that_prove(
+    certificate: Certificate | ThreeWayCertificate, rows: tuple[Any, ...], notes: Sequence[str]
+) -> tuple[tuple[Any, ...], Sequence[str]]:
+    """The columns without rows that chose thresholds, and the notes with how many those were."""
+    scores, labels, groups, times, _, clusters = rows
+    proving = _proving_half(certificate, scores, labels, groups, times, clusters)
+    if proving is None:
+        return rows, notes
+    others = len(as_array(scores, "scores")) - len(proving)
+    note = f"The thresholds were chosen on {others:,} other rows."
+    return tuple(None if c is None else np.asarray(c)[proving] for c in rows), (*notes, note)
 
 
 def _proving_half(
