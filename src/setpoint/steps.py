@@ -120,7 +120,7 @@ class Sigmoid(Step):
         if not isinstance(u, np.ndarray):
             value = u.sigmoid()
             return value, (-u).sigmoid() * value
-        odds = np.maximum(u, -700.0)  # its exponential is a number, and beyond it both are zero
+        odds = u.clip(-700.0, np.inf)  # its exponential is a number, and beyond it both are zero
         np.negative(odds, out=odds)
         np.exp(odds, out=odds)
         value = odds + 1.0

@@ -122,7 +122,7 @@ def _fenced_deviation(
         places = [size - ceil(share * size) for share in QUANTILES]
     else:
         places = [size - 1 - running.searchsorted(share * running[-1]) for share in QUANTILES]
-    low, high, least, greatest = rising[[*places, 0, -1]].tolist()
+    low, high, least, greatest = (float(rising[place]) for place in (*places, 0, -1))
     reach = high - low if high > low else inf  # almost all tied: no fence
     bottom, top = max(low - reach, least), min(high + reach, greatest)
     away = scores if least == bottom and top == greatest else scores.clip(bottom, top)

@@ -140,8 +140,8 @@ def read_sample(
     if not np.isfinite(given).all():
         check_scores(s)
     positive, negative = y == 1, y == 0
-    missing = None
-    if y.shape != s.shape or np.count_nonzero(positive) + np.count_nonzero(negative) < y.size:
+    counts, missing = (np.count_nonzero(positive), np.count_nonzero(negative)), None
+    if y.shape != s.shape or sum(counts) < y.size:
         missing = missing_labels(y)
         check_labels(y if missing is None else np.where(missing, 0, y), s)
     w = None
@@ -151,7 +151,10 @@ def read_sample(
         w = np.broadcast_to(w, s.shape) if len(w) == len(s) else w
         check_weights(w, s)
     columns = _weight_columns(slices, s, (positive.T, negative.T), w, groups)
-    sample = Sample(s.T, columns, slices, unweighted=w is None and missing is None)
+    unweighted = w is None and missing is None
+    counted = unweighted and columns.shape[::2] == (1, 2)  # one output, everyone: it has been done
+    totals = np.array([counts], dtype=float) if counted else None
+    sample = Sample(s.T, columns, slices, totals=totals, unweighted=unweighted)
     sample.positive, sample.unlabelled = positive.T, missing is not None
     if w is None and given.dtype == np.float32:
         sample.ranked = given.T

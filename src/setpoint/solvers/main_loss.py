@@ -136,21 +136,25 @@ def blended(outcome: Outcome, main: Floats | None, share: float) -> tuple[float,
 
     Outputs whose value or gradient is not finite count as 0 and have a gradient of zeros.
     """
-    value, sound, slopes = outcome.value, outcome.sound, outcome.gradient
+    value, slopes = outcome.value, outcome.gradient
+    if main is None:
+        slopes, size = slopes / len(slopes), slopes.sum(-1)
+    else:
+        slopes, size = mix(main, slopes, share)
+    sound = outcome.sound & np.isfinite(size)
     if not sound.all():
         value = np.where(sound, value, 0.0)
-    slopes = slopes / len(slopes) if main is None else mix(main, slopes, share)
-    sound = sound & np.isfinite(slopes.sum(-1))  # no sum with an infinity or NaN is
-    slopes = slopes if sound.all() else np.where(sound[:, None], slopes, 0.0)
+        slopes = np.where(sound[:, None], slopes, 0.0)
     return float(value.sum()) / len(sound), slopes
 
 
-def mix(main: Array, implicit: Array, share: Tensor | float) -> Array:
+def mix(main: Array, implicit: Array, share: Tensor | float) -> tuple[Array, Array]:
     """``share`` of the main gradient, the rest implicit at the same length; both ``[c, n]``.
 
-    In numpy or torch.
+    In numpy or torch. The second result, ``[c]``, is finite for an output whose mixture is.
     """
-    length, own = (abs(x).sum(-1)[..., None] for x in (main, implicit))
-    found = implicit * ((1 - share) * length / (own + (own == 0)))
+    length, own = (abs(x).sum(-1) for x in (main, implicit))
+    factor = (1 - share) * length / (own + (own == 0))
+    found = implicit * factor[..., None]
     found += main * share
-    return found
+    return found, factor + own

@@ -114,7 +114,7 @@ class RateBarrier(BatchCriterion):
             main = exact(score_gradient(main_loss(self.main), scores, labels, weights))
             main = main.reshape(len(scores), -1).T
             with quiet():
-                slopes = mix(main, slopes, self.share)
+                slopes, _ = mix(main, slopes, self.share)
             if not np.isfinite(slopes).all():  # all scores so far from the threshold: no soft rate
                 slopes = main * self.share
         objective = attach(scores, value, gradient_like(scores, slopes))
