@@ -137,7 +137,7 @@ class RecentBatches:
 
         Of several thresholds the mean.
         """
-        counted = [b[0].tables_at(b[1]) if isinstance(b, tuple) else b for b in self._batches]
+        counted = [self._counted(place) for place in range(len(self))]
         if not counted:
             return {}
         with np.errstate(all="ignore"):
@@ -147,6 +147,13 @@ class RecentBatches:
             asked = (self._problem.objective, *(t.expression for t in self._problem.subject_to))
             found = {str(rate): rate.of(tables).mean(-1).tolist() for rate in asked}
         return {name: [None if x != x else x for x in each] for name, each in found.items()}
+
+    def _counted(self, place: int) -> Tables:
+        """The counts of a batch, taken once."""
+        batch = self._batches[place]
+        if isinstance(batch, tuple):
+            self._batches[place] = batch = batch[0].tables_at(batch[1])
+        return batch
 
     def text(self, outputs: tuple[str, ...] | None = None) -> str:
         """The same in a sentence, output by output if there are several (the first three)."""
