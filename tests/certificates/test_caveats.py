@@ -122,3 +122,29 @@ def test_positives_that_were_oversampled_are_pointed_out():
     scores = np.concatenate([negatives, drawn])
     found = certify(scores, np.arange(len(scores)) >= 900, "fpr <= 0.1")
     assert "of the positives share their score with another, the other class hardly" in str(found)
+
+
+@pytest.mark.parametrize("clusters", [None, np.arange(43_000) // 2])
+def test_ties_that_few_decimals_make_are_no_copies(clusters):
+    rng = np.random.default_rng(0)
+    labels = np.arange(43_000) >= 42_600  # classes that lie apart: no score is in both
+    logits = np.where(labels, rng.normal(3, 0.6, 43_000), rng.normal(-4.5, 1.2, 43_000))
+    scores = np.round(1 / (1 + np.exp(-logits)), 6)
+    assert len(np.unique(scores[~labels])) < 0.8 * 42_600
+    assert "share their score" not in str(certify(scores, labels, "fpr <= 1 %", clusters=clusters))
+    copied = np.where(labels, scores, np.round(scores[rng.integers(0, 8_000, 43_000)], 6))
+    assert "share their score" in str(certify(copied, labels, "fpr <= 1 %"))
+
+
+def test_more_rows_are_not_advised_where_clusters_prove_enough():
+    rng = np.random.default_rng(0)
+    labels = np.arange(9000) % 10 == 0
+    scores, customer = rng.normal(size=9000) + 3 * labels, np.arange(9000) // 20
+    alike = certify(scores[:900], labels[:900], "fpr <= 0.1", clusters=np.arange(900) // 2)
+    many = certify(scores, labels, "fpr <= 0.1", clusters=customer)
+    (claim,) = many.claims
+    assert claim.measured > 0.08
+    assert "could use 80 %" not in str(many)
+    assert "of clusters of their own" in str(alike.advice)
+    few = certify(scores, labels, "fpr <= 0.001", clusters=customer)
+    assert "(of each cluster one row counts)" in str(few.notes)

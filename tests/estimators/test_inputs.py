@@ -84,3 +84,26 @@ def test_a_row_too_far_for_a_finite_score_is_named():
     new = np.where(np.eye(5, 2, -3) > 0, 1.7e308, x[:5] * 1e-300)
     with pytest.raises(ValueError, match=r"row 3, whose largest entry is 1\.7e\+308 in column 0"):
         model.predict(new)
+
+
+def test_a_column_of_texts_is_named():
+    x, y = data(200)
+    table = pd.DataFrame({"age": x[:, 0], "kind": np.where(y, "shop", "web"), "sum": x[:, 1]})
+    said = "Column 'kind' holds '(web|shop)', which is no number: encode categories, as by sklearn"
+    for model in (Classifier("fpr <= 0.3", epochs=1), Classifier("fpr <= 0.3", model="linear")):
+        with pytest.raises(ValueError, match=said):
+            model.fit(table, y)
+    with pytest.raises(ValueError, match=r"X holds '(web|shop)', which is no number"):
+        Classifier("fpr <= 0.3").fit(table.to_numpy(), y)
+
+
+@pytest.mark.parametrize("positive", ["bad", "good"])  # of which one is the first of ``classes_``
+def test_the_certificate_takes_the_raw_scores(positive):
+    x, y = data()
+    names = np.where(y, "bad", "good")
+    model = CertifiedThreshold(
+        LogisticRegression(), goal="fpr <= 0.1", pos_label=positive, random_state=0
+    ).fit(x, names)
+    scores = model.raw_scores(x)
+    assert (model.certificate_.decide(scores) == (model.predict(x) == positive)).all()
+    assert model.certificate_.check(scores, names == positive).verdict == "ok"

@@ -50,6 +50,25 @@ def state(place):
     return Monitor.from_json((place / "state.json").read_text())
 
 
+def test_force_without_out_and_the_folder_of_a_run_are_taken(place, capsys):
+    file = write(place / "1.csv")
+    assert watch(place, file) == 0
+    assert watch(place, write(place / "2.csv", seed=2, day=2), "--force") == 0
+    folder = place / "run"
+    folder.mkdir()
+    (folder / "certificate.json").write_text((place / "c.json").read_text())
+    words = ("--score", "s", "--label", "y", "--time", "t", "--state", place / "state.json")
+    assert run("watch", folder, write(place / "3.csv", seed=3, day=3), *words) == 0
+    assert "1,200 rows" in capsys.readouterr().out
+    assert run("watch", folder, file, "--label", "y", "--state", place / "state.json") == 2
+    assert "`setpoint predict` writes the scores of a run" in capsys.readouterr().err
+
+
+def test_no_rows_yet_are_no_reference(place):
+    told = str(Monitor.from_json(certify(*rows(500, 9), "fpr <= 0.1").monitor().to_json()))
+    assert "The first rows will be kept as the reference" in told
+
+
 def test_it_holds_then_breaks_and_says_since_when(place, capsys):
     for day in range(1, 6):
         assert watch(place, write(place / f"{day}.csv", seed=day, day=day)) == 0

@@ -92,5 +92,21 @@ def test_the_measured_rate_of_a_day_is_drawn_in_the_middle_of_its_interval(certi
     assert dots == pytest.approx(middles, abs=0.2)
 
 
+def test_the_same_scores_then_and_now_are_drawn_one_above_the_other(certificate):
+    reference = rows(5000, 0)[0]
+    monitor = certificate.monitor(reference=reference)
+    monitor.update(reference, times=np.zeros(5000))
+    plot = next(s for s in re.findall("<svg.*?</svg>", watch_page(monitor), re.S) if "then" in s)
+    bars = [tag for tag in re.findall("<rect[^>]*>", plot) if "bar-negative" in tag]
+    tops = {round(number(tag, "x"), 1): number(tag, "y") for tag in bars}
+    path = re.search('<path d="M([^"]*)" class="curve ours"', plot)[1].replace("H", " H").split()
+    drawn = dict(re.findall(r"H([\d.]+)V([\d.]+)", "".join(path[1:])))
+    drawn = {float(x): float(y) for x, y in drawn.items()}
+    high = [x for x, y in tops.items() if y < 100]
+    assert len(high) > 3
+    assert [drawn[x] for x in high if x in drawn] == [tops[x] for x in high if x in drawn]
+    assert sum(x in drawn for x in high) > 3
+
+
 def number(tag, name):
     return float(re.search(f' {name}="([^"]*)"', tag)[1])

@@ -9,7 +9,7 @@ from reports.sample import certificate, result
 
 from setpoint import certify, fnr, fpr
 from setpoint.reports import report
-from setpoint.reports.text import date, in_units, money, rate_name, signed
+from setpoint.reports.text import date, in_units, money, percent, rate_name, signed
 from setpoint.reports.wording import bounds_in_words, headline, participle
 from setpoint.results import Findings, clopper_pearson
 from setpoint.results.measured import read_goal
@@ -138,7 +138,7 @@ def test_small_words():
 
 
 def test_the_certificate_and_the_page_show_one_kind_of_interval():
-    """Clopper and Pearson in both; the certificate spares the row whose score is its threshold."""
+    """The certificate's own: Clopper and Pearson, sparing the row whose score is its threshold."""
     random = np.random.default_rng(0)
     y = random.random(3000) < 0.2
     s = random.normal(size=3000) + 2 * y
@@ -148,6 +148,22 @@ def test_the_certificate_and_the_page_show_one_kind_of_interval():
     told = json.loads(text.split('id="setpoint-report">')[1].split("</script>")[0])
     shown = told["splits"][0]["recall"]
     counts = shown["count"], shown["total"]
-    assert tuple(shown["interval"].values()) == clopper_pearson(*counts)
+    assert tuple(shown["interval"].values()) == (recall.low, recall.high)
     assert recall.high == pytest.approx(clopper_pearson(*counts).high, rel=1e-12)
     assert recall.low == pytest.approx(clopper_pearson(counts[0] - 1, counts[1]).low, rel=1e-12)
+
+
+def test_of_clusters_the_page_shows_the_rates_that_the_certificate_tells():
+    random = np.random.default_rng(0)
+    customer = np.repeat(np.arange(1500), 1 + np.arange(1500) % 4)
+    y = (random.random(1500) < 0.2)[customer]
+    s = random.normal(size=len(y)) + 2 * y
+    found = certify(s, y, "fpr <= 5 %", clusters=customer)
+    page = report(s, y, found, clusters=customer)
+    row = json.loads(page.split('id="setpoint-report">')[1].split("</script>")[0])["splits"][0]
+    (recall,) = found.objective
+    assert row["recall"]["value"] == recall.value
+    assert tuple(row["recall"]["interval"].values()) == (recall.low, recall.high)
+    assert row["bounds"][0]["value"] == found.claims[0].measured
+    assert percent(recall.value) in page
+    assert "<small>0 of 0" not in page

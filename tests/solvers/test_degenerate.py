@@ -114,6 +114,7 @@ def test_scores_that_are_no_numbers_are_refused_by_row(value):
         (torch.zeros(4), torch.tensor([-1, 1, 1, -1]), "got -1 in row 0. If -1 marks negatives"),
         (torch.zeros(4), torch.zeros(3), r"labels must be one per example, \[4\]"),
         (torch.zeros(4, 3), torch.zeros(4), "look like classes"),
+        (torch.zeros(4, 2), torch.zeros(4), r"difference, scores\[:, 1\] - scores\[:, 0\]"),
         (torch.zeros(4, 3), torch.zeros(4, 2), r"shape of the scores, \(4, 3\)"),
         (torch.zeros(4, 3, 2), torch.zeros(4, 3, 2), r"got the shape \(4, 3, 2\)"),
         (torch.zeros(4, dtype=torch.long), torch.zeros(4), "floating-point"),

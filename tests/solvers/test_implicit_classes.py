@@ -20,6 +20,11 @@ from setpoint.steps import Softplus
 MACRO = Problem(maximize=macro(recall))
 
 
+def test_one_hot_labels_are_named():
+    with pytest.raises(ValueError, match=r"one-hot labels pass labels.argmax\(1\)"):
+        Implicit(MACRO)(torch.randn(6, 3), torch.eye(3).repeat(2, 1))
+
+
 def test_a_class_that_the_goal_asks_for_and_the_batch_lacks_is_named():
     scores, labels = draw()
     labels = torch.where(labels == 2, 0, labels)

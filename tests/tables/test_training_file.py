@@ -168,6 +168,10 @@ def test_large_features_go_to_disk_and_are_the_same(tmp_path, columns, monkeypat
     ("change", "message"),
     [
         ({"city": ["Paris", "Rome"]}, "row 2, column 'city': the category 'Paris' did not occur"),
+        (
+            {"maybe": ["p", "new"]},
+            "with such rows, empty the cell (empty ones did occur), or leave",
+        ),
         ({"city": ["Rome", ""]}, "row 3, column 'city': a missing value did not occur in training"),
         ({"x": ["1", "tall"]}, "row 3, column 'x': 'tall' is not a finite number"),
         ({"x": ["inf", "1"]}, "row 2, column 'x': 'inf' is not a finite number"),

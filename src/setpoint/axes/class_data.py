@@ -64,6 +64,11 @@ def read_data(problem: Specification, examples: ScoredExamples) -> ClassData:
         )
     check_scores(s)
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.shape == s.shape:
+        raise ValueError(
+            f"labels must be one class number per row, [{len(s)}]; got the shape {y.shape}. Of "
+            "one-hot labels pass labels.argmax(1)."
+        )
     check_length(y, s[:, 0], "labels")
     check_class_labels(y, s.shape[1])
     w = np.ones(len(s)) if weights is None else to_numpy(weights, "weights").reshape(-1)

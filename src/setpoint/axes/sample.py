@@ -189,10 +189,12 @@ def _pair(scores: Any, labels: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     n = len(s)
     if s.ndim == 2 and s.shape[1] > 1:
         if y.shape == (n,):
+            two = " Of two logits pass their difference, scores[:, 1] - scores[:, 0]."
             raise ValueError(
                 f"Scores of shape {s.shape} with one label per example look like classes; this "
                 "goal takes binary outputs, with labels of the scores' shape. Rates of classes say "
                 "of which: recall of 0, macro(recall); for accuracy write maximize top_k(1)."
+                f"{two * (s.shape[1] == 2)}"
             )
         return s, y
     if y.shape not in ((n,), (n, 1)):
@@ -295,7 +297,7 @@ def one_output(values: Any, name: str) -> Floats:
     if array.ndim != 1:
         raise ValueError(
             f"{name} must be one number per example, [n] or [n, 1]; got the shape {array.shape}. "
-            "Of predict_proba take the column of the positives, scores[:, 1]; several outputs are "
-            'named: outputs=["a", "b"].'
+            "Of predict_proba take the column of the positives, scores[:, 1]. Several outputs are "
+            'evaluated one by one; in certify such outputs are named: outputs=["a", "b"].'
         )
     return array

@@ -327,7 +327,8 @@ def _write(
         lots = tuple(lot for _, lot in pairs)
     mean = asked.guarantee == "mean"
     objective = tuple(_estimates(goals, found, sample, asked.delta if on else delta, on))
-    advice = [*advice_on(found, sample, delta, mean)]
+    claims = tuple(_claims(found, sample, on))
+    advice = [*advice_on(found, sample, delta, mean, claims)]
     if not on and asked.thresholds is None:
         advice += advice_per_group(wanted, found, sample, objective)
     return Certificate(
@@ -337,7 +338,7 @@ def _write(
         dtype=sample.precision if order is None else order.precision,
         column=goals.column,
         points=points,
-        claims=tuple(_claims(found, sample, on)),
+        claims=claims,
         objective=objective,
         assumptions=tuple(assumptions(found.proved, sample, asked.candidates, mean)),
         notes=(*found.notes, *remarks(points, sample, goals.column)),

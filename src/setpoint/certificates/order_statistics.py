@@ -105,6 +105,7 @@ class OrderStatistic:
         if m < 0:
             count = needed_on_average(share.risk) if mean else needed(share.risk, delta)
             note = shortage(inequality, share.subset, n, count)
+            note += " (of each cluster one row counts)" if sample.clusters else ""
             return Proof({inequality: (None, note)}, (), (note,), feasible=False)
         scores = sample.sorted(share.subset)
         if share.at_most:

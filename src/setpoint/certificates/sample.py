@@ -36,6 +36,10 @@ _UNLABELLED_ENOUGH = 20
 """So many rows without a label lie below all others by chance less than once in 10^18 samples."""
 _BY_CHANCE = 1e-6
 """How rarely rows whose labels are missing at random get a caveat."""
+_DECIMALS = 9
+"""Scores that are written with fewer decimals may be rounded."""
+_NEIGHBOURS = 64
+"""Rows so near to each other that chance spreads them evenly."""
 _MANY = 0.2
 """Scores that come in steps (trees, few bits) have fewer distinct values than this share."""
 
@@ -455,9 +459,9 @@ def check_copies(sample: CalibrationSample) -> tuple[str, ...]:
         shares[kind] = float(counts[counts > 1].sum() / counts.sum())
         distinct[kind] = len(counts) / float(counts.sum())
     if len(shares) == 2 and max(shares.values()) > 0.1 and min(shares.values()) < 0.01:
-        if _are_rounded(sample):
-            return ()
         kind = max(shares, key=shares.__getitem__)
+        if _are_rounded(sample, kind):
+            return ()
         return (
             f"{100 * shares[kind]:.0f} % of the {kind} share their score with another, the other "
             "class hardly ever: if they were oversampled, the certificate is void",
@@ -470,10 +474,33 @@ def check_copies(sample: CalibrationSample) -> tuple[str, ...]:
     return ()
 
 
-def _are_rounded(sample: CalibrationSample) -> bool:
-    """Whether scores of one class occur in the other, too: rounding does that, copying does not."""
-    if type(sample) is not CalibrationSample:
+def _are_rounded(sample: CalibrationSample, kind: str) -> bool:
+    """Whether ties within a class come of rounding: scores of one class occur in the other, too.
+
+    Or, where the classes lie apart, there are as many ties as that many decimals make.
+    """
+    if type(sample).sorted is not CalibrationSample.sorted:
         return False
-    positive, negative = (sample.sorted(Subset((), kind)) for kind in (POSITIVES, NEGATIVES))
+    positive, negative = (sample.sorted(Subset((), each)) for each in (POSITIVES, NEGATIVES))
     fewer, more = sorted((positive, negative), key=len)
-    return bool(np.isin(fewer, more).mean() > 0.01)
+    return bool(np.isin(fewer, more).mean() > 0.01) or _tied_by_decimals(
+        positive if kind == POSITIVES else negative
+    )
+
+
+def _tied_by_decimals(scores: NDArray[Any]) -> bool:
+    """Whether sorted scores have few decimals, and no more ties than chance makes of them.
+
+    Of some neighbouring rows it is known how many different decimals chance would give them.
+    """
+    exact = scores.astype(float)
+    written = (np.round(exact, d).astype(scores.dtype) for d in range(_DECIMALS))
+    decimals = next((d for d, each in enumerate(written) if np.array_equal(each, scores)), None)
+    size = min(len(scores), _NEIGHBOURS)
+    if decimals is None or size == 0:
+        return False
+    cells = np.rint(exact[: len(exact) // size * size] * 10.0**decimals).reshape(-1, size)
+    places = cells[:, -1] - cells[:, 0] + 1
+    expected = places * (1 - (1 - 1 / places) ** size)
+    different = 1 + (np.diff(cells, axis=1) > 0).sum(1)
+    return bool(different.sum() > 0.9 * expected.sum())

@@ -27,6 +27,7 @@ from setpoint.certificates.tails import prob_at_least, prob_at_most
 if TYPE_CHECKING:
     from setpoint.certificates.certificate import Claim, Point
     from setpoint.certificates.goals import Inequality
+    from setpoint.rates import Bound
 
 TextRows = Iterator[tuple[str, str]]
 _TEXT_WIDTH = 96
@@ -87,9 +88,14 @@ def assumptions(
 
 
 def advice_on(
-    outcome: SearchVerdict, sample: CalibrationSample, delta: float, mean: bool
+    outcome: SearchVerdict,
+    sample: CalibrationSample,
+    delta: float,
+    mean: bool,
+    claims: Iterable[Claim],
 ) -> Iterator[str]:
     """What would change the verdict."""
+    known = {claim.bound: claim.measured for claim in claims}
     if outcome.status == INFEASIBLE:
         yield "More examples of the kind that is missing, a looser bound, or a lower confidence."
     elif outcome.status != CERTIFIED:
@@ -101,10 +107,21 @@ def advice_on(
                 continue
             odds = (1 - share.risk) / share.risk
             enough = float(ndtri(1 - delta)) ** 2 * odds / (1 - _ROOMY) ** 2
+            measured = known.get(str(inequality.source))
+            if measured is not None and _used(measured, inequality.source) >= _ROOMY:
+                continue
             if sample.size(share.subset) < enough:
                 more = count_text(float(f"{enough:.2g}"), share.subset)
+                more += " of clusters of their own" if sample.clusters else ""
                 used = f"{100 * _ROOMY:.0f} % of what `{inequality.source}` allows"
                 yield f"With about {more} the threshold could use {used}."
+
+
+def _used(measured: float, bound: Bound) -> float:
+    """How much of what a bound allows there is, from 0 to 1."""
+    upper = bound.sense == "<="
+    wrong, most = (measured, bound.level) if upper else (1 - measured, 1 - bound.level)
+    return wrong / most if most > 0 else 0.0
 
 
 def remarks(
@@ -221,7 +238,14 @@ def value_text(name: str, value: float) -> str:
 
 
 def share_text(value: float) -> str:
-    """``0.61 %``, with three digits; numbers that are not shares as they are."""
+    """``0.61 %``, with three digits; numbers that are not shares as they are.
+
+    From 99 % on two digits of what is missing: ``99.81 %``.
+    """
     if not -1 <= value <= 1:
         return f"{value:.6g}"
-    return f"{100 * value:.3g} %" if abs(value) < 0.99 else f"{100 * value:.6g} %"
+    missing = 1 - abs(value)
+    if not 0 < missing <= 0.01:
+        return f"{100 * value:.3g} %"
+    decimals = min(1 - math.floor(math.log10(100 * missing)), 4)
+    return f"{round(100 * value, decimals):.10g} %"

@@ -54,6 +54,7 @@ from setpoint.cli.watched_rows import (
 from setpoint.monitoring import ClassMonitor, JointMonitor, Monitor
 from setpoint.monitoring.counted_rows import rows_counted, with_file
 from setpoint.runs import read_any_certificate_file
+from setpoint.runs.folder import CERTIFICATE_FILE
 from setpoint.tables.values import DATE_ORDERS
 
 AnyMonitor = Monitor | JointMonitor
@@ -67,7 +68,9 @@ _MOST_REPLAYED = 20_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A certificate, a file of new rows, and where the state is kept."""
     add = parser.add_argument
-    add("certificate", type=Path, metavar="certificate.json", help="what `certify` wrote")
+    add(
+        "certificate", type=Path, metavar="certificate.json", help="what `certify` or `train` wrote"
+    )
     add("file", type=Path, nargs="?", metavar="today.csv", help="new rows: csv or parquet")
     add_columns(parser, "the scores; without it, labels of earlier rows (--id)")
     add("--time", metavar="COLUMN", help="when each row came: dates, or numbers")
@@ -98,6 +101,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Count a file, and say whether the certificate holds."""
+    if given.certificate.is_dir():
+        given.certificate /= CERTIFICATE_FILE
     certificate = read_any_certificate_file(given.certificate)
     of_classes = isinstance(certificate, ClassCertificate)
     given.several = several_columns(given, one_label=of_classes)
@@ -108,7 +113,8 @@ def run(given: argparse.Namespace) -> int:
         return _replay(given, certificate)
     with _alone(given.state):
         finish_moves(Path(os.path.realpath(given.state)))
-        replaced = [given.state] * given.state.exists() + [given.out] * given.force
+        replaced = [given.state] * given.state.exists()
+        replaced += [given.out] * (given.force and given.out is not None)
         given.files = {}  # what is written together with the state
         monitor, rows = _open_state(given, certificate), read_file(given, certificate)
         counted = (_join if given.score is None else _count)(given, monitor, rows)
@@ -180,7 +186,10 @@ def _check_usage(given: argparse.Namespace) -> None:
             f"--state {given.state}: the folder {given.state.parent} does not exist; make it first."
         )
     if given.score is None and (given.id is None or given.label is None):
-        raise UserError("--score is missing; for labels of earlier rows name --id and --label.")
+        raise UserError(
+            "--score is missing (`setpoint predict` writes the scores of a run); for labels of "
+            "earlier rows name --id and --label."
+        )
     written = [os.path.realpath(p) for p in (given.state, given.page, given.out) if p is not None]
     if len(set(written)) < len(written):
         raise UserError("--state, --page and --out are files of their own; name each differently.")

@@ -236,6 +236,14 @@ class Decisions:
     def _scores(self, X: Any) -> AnyArray:
         raise NotImplementedError
 
+    def raw_scores(self, X: Any) -> AnyArray:
+        """The scores that ``threshold_``, ``shifts_`` and ``certificate_`` are about.
+
+        They are for the certificate's methods: ``certificate_.check(model.raw_scores(X), labels)``.
+        From what :meth:`decision_function` gives the threshold is subtracted already.
+        """
+        return self._scores(X)
+
     @property
     def _fewest(self) -> int:
         """The rows that the rarest class must have for the rows to be split."""
@@ -280,7 +288,7 @@ class Decisions:
         It is taken at the best threshold, or the best shifts, that meet the goal's bounds on these
         very data, so that models are compared at the same operating point, whatever their own
         thresholds; a model that cannot meet them gets the worst value. For what ``threshold_``
-        itself reaches use ``certificate_.check`` or
+        itself reaches use ``certificate_.check(model.raw_scores(X), labels)`` or
         ``problem_.evaluate(scores, labels, thresholds=...)``.
         """
         scores = self._scores(X)

@@ -50,6 +50,10 @@ _UNSEEN = ("error", "highest", "lowest")
 """What may be done with a group that has no threshold."""
 
 _SHOWN = 5  # labels in an error
+_ENCODE = (
+    "encode categories, as by sklearn.preprocessing.OneHotEncoder in a pipeline, or leave the "
+    "column out."
+)
 _FLOATS = [np.float64, np.float32]
 
 
@@ -67,9 +71,31 @@ def read_features(estimator: Any, X: Any, *y: Any, reset: bool = True) -> Any:
         if labels.dtype.kind == "f":
             _refuse_infinite(labels, "y")
     kinds: dict[str, Any] = {"dtype": _FLOATS, "ensure_all_finite": False}
-    found = validate_data(estimator, X, *y, reset=reset, **kinds)
+    try:
+        found = validate_data(estimator, X, *y, reset=reset, **kinds)
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        raise ValueError(f"{_column_of_texts(X, error)}: {_ENCODE}") from None
     _refuse_infinite(found[0] if y else found, "X", getattr(X, "columns", None))
     return found
+
+
+def _column_of_texts(X: Any, error: ValueError) -> str:
+    """The first column that is no column of numbers, with the value that is none."""
+    value = str(error).rpartition(": ")[2]
+    names = (name for name in getattr(X, "columns", ()) if not _are_numbers(X[name]))
+    where = next((f"Column {name!r}" for name in names), "X")
+    return f"{where} holds {value}, which is no number"
+
+
+def _are_numbers(column: Any) -> bool:
+    """Whether numpy makes numbers of a column."""
+    try:
+        np.asarray(column, dtype=float)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 def _refuse_infinite(values: AnyArray, name: str, columns: Any = None) -> None:

@@ -83,8 +83,9 @@ def notes(monitor: Monitor) -> Iterator[str]:
         lost = share_text(monitor.clusters.mistaken)
         yield f"{lost} of new clusters are taken for ones that were counted before."
     if monitor.scores is not None and monitor.scores.cells is None:
-        kept = plural(len(monitor.scores.waiting), "row")
-        yield f"The first {kept} are kept as the reference of scores."
+        waiting = len(monitor.scores.waiting)
+        kept = f"first {plural(waiting, 'row')} are kept" if waiting else "first rows will be kept"
+        yield f"The {kept} as the reference of scores."
     if monitor.pending.unknown:
         yield f"{plural(monitor.pending.unknown, 'label')} had no row that waited for one."
     if monitor.pending.dropped:

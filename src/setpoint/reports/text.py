@@ -130,7 +130,9 @@ def rate_interval(rate: Measured, expression: Expression | None = None) -> str:
 
 
 def counts(rate: Measured) -> str:
-    """``12 of 3,456``."""
+    """``12 of 3,456``; empty for a mean over clusters, which is no count."""
+    if rate.count is None and rate.total:
+        return ""
     return f"{thousands(rate.count or 0)} of {thousands(rate.total or 0)}"
 
 

@@ -282,7 +282,8 @@ def _histogram(monitor: Monitor) -> Plot:
     for low, high, value in zip(edges[:-1], edges[1:], shares[0], strict=True):
         plot.box((float(low), 0.0), (float(high), float(value)), "bar-negative")
     if now.sum():
-        plot.curve(edges.tolist(), [0.0, *shares[1].tolist()], "ours", steps=True)
+        xs, ys = [edges[0], *edges.tolist()], [0.0, *shares[1].tolist(), 0.0]
+        plot.curve(xs, ys, "ours", steps=True)  # from an edge on, the share of the bar it begins
     threshold = monitor.certificate.threshold if one else 0.0
     if edges[0] < threshold < edges[-1]:
         plot.upright(threshold, "threshold", top=True)

@@ -213,7 +213,9 @@ def confidence_in_words(found: Findings) -> str:
 def interval_convention(found: Findings) -> str:
     """What every interval of the page is."""
     sure = level(found.verdict.confidence)
-    return f"Intervals are two-sided {sure} intervals, each by itself (Clopper and Pearson, exact)."
+    told = f"Intervals are two-sided {sure} intervals, each by itself (Clopper and Pearson, exact)."
+    means = " The rates of calibration data are the certificate's: means over clusters."
+    return told + means * found.verdict.by_cluster
 
 
 def headline(found: Findings) -> Markup:

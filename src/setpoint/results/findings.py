@@ -104,26 +104,43 @@ class Findings:
         return tuple(self._as_certified(row) if row.name == "calibration" else row for row in rows)
 
     def _as_certified(self, row: SplitRow) -> SplitRow:
-        """The calibration row with the certificate's own interval of the objective.
+        """The calibration row with the certificate's own interval of what it shows.
 
-        The threshold was found on these rows, which the certificate's interval allows for.
+        The threshold was found on these rows, which the certificate's interval allows for. Of
+        clusters and of costs by amounts its values are the certificate's, too: they are means over
+        all rows of each cluster, and amounts are not kept.
         """
-        if self.goal.by_amounts:
-            told = self.verdict.measured
-            pairs = zip(self.goal.bounds, row.bounds, strict=True)
-            known_there = (
-                Measured(told.get(str(bound), math.nan)) if math.isnan(rate.value) else rate
-                for bound, rate in pairs
-            )
-            row = replace(row, bounds=tuple(known_there))
-        known, own = self.verdict.intervals.get(str(self.goal.objective)), row.objective
-        if known is not None and own is not None and self.goal.by_amounts and math.isnan(own.value):
-            return replace(row, objective=Measured(known[0], Interval(*known[1:])))
-        if known is None or own is None or not np.isclose(known[0], own.value, rtol=1e-9):
-            return row
-        interval = Interval(*known[1:])
-        recall = replace(row.recall, interval=interval) if row.recall == own else row.recall
-        return replace(row, objective=replace(own, interval=interval), recall=recall)
+        bounds, told = self.goal.bounds, self.verdict.measured
+        known = (told.get(str(bound), math.nan) for bound in bounds)
+        row = replace(
+            row,
+            bounds=tuple(
+                Measured(value, total=rate.total)
+                if self._is_told(rate) and value == value
+                else rate
+                for value, rate in zip(known, row.bounds, strict=True)
+            ),
+        )
+        recall = self._own("recall", row.recall)
+        if row.objective is None:
+            return replace(row, recall=recall)
+        own = self._own(str(self.goal.objective), row.objective)
+        return replace(row, objective=own, recall=own if row.recall == row.objective else recall)
+
+    def _own(self, name: str, rate: Measured) -> Measured:
+        """A rate with the certificate's interval, if it is the rate that the certificate shows."""
+        if name not in self.verdict.intervals:
+            return rate
+        value, *ends = self.verdict.intervals[name]
+        if self._is_told(rate):
+            return Measured(value, Interval(*ends), total=rate.total)
+        same = np.isclose(value, rate.value, rtol=1e-9)
+        return replace(rate, interval=Interval(*ends)) if same else rate
+
+    def _is_told(self, rate: Measured) -> bool:
+        """Whether the certificate alone knows the value."""
+        by_amounts = self.goal.by_amounts and math.isnan(rate.value)
+        return by_amounts or self.verdict.by_cluster
 
     def says(self, row: SplitRow, place: int) -> str:
         """What a split says about the bound at ``place``: ``proved`` on the rows that proved it.

@@ -216,6 +216,8 @@ class Verdict:
     """What was measured on the calibration rows, by bound."""
     by_amounts: bool = False
     """Whether costs go by the amounts of rows."""
+    by_cluster: bool = False
+    """Whether each cluster of rows counts once."""
 
 
 def read_verdict(certificate: Mapping[str, Any] | None) -> Verdict:
@@ -248,6 +250,7 @@ def read_verdict(certificate: Mapping[str, Any] | None) -> Verdict:
         _intervals(certificate.get("objective")),
         _claimed(certificate.get("claims"), "measured"),
         certificate.get("largest_amount") is not None,
+        certificate.get("clusters") is not None,
     )
 
 

@@ -279,10 +279,15 @@ class Category:
             new = values[codes[row]]
             shown = "a missing value" if new is None else f"the category {quoted(new)}"
             known = quoted_list([v for v in self.values if v is not None], 5)
-            problem = f"{shown} did not occur in training; known: {known}."
+            problem = f"{shown} did not occur in training; known: {known}. {self._way_out(new)}"
             raise chunk.error(problem, row, self.name)
         out[:] = 0
         out[np.arange(len(found)), found] = 1
+
+    def _way_out(self, new: str | None) -> str:
+        """What to do about rows with a value that the model does not know."""
+        empty = "empty the cell (empty ones did occur), " if new and None in self.values else ""
+        return f"Train with such rows, {empty}or leave them out."
 
 
 @dataclass(frozen=True)
