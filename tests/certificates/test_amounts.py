@@ -110,7 +110,7 @@ def test_given_thresholds_are_tested_on_all_rows():
         (MONEY <= 3, {"amounts": np.full(2500, np.nan)}, "got nan in row 0"),
         (MONEY <= 3, {"amounts": np.zeros(2500)}, "All amounts are 0"),
         (MONEY <= 3, {"amounts": np.ones(9)}, "amounts must have the shape"),
-        (MONEY <= 3, {"amounts": np.ones(2500), "largest_amount": 0.5}, "a row has 1"),
+        (MONEY <= 3, {"amounts": np.ones(2500), "largest_amount": 0.5}, "has 1: name the most"),
         (
             MONEY <= 3,
             {"amounts": np.ones(2500), "groups": np.arange(2500) // 2},
@@ -121,6 +121,13 @@ def test_given_thresholds_are_tested_on_all_rows():
 def test_amounts_that_cannot_be_used(goal, given, message):
     with pytest.raises(ValueError, match=message):
         certify(*sample(0), goal, **given)
+
+
+def test_a_bound_far_below_what_is_paid_gets_no_advice_of_rows():
+    scores, labels = sample(0)
+    found = certify(scores, labels, MONEY <= 10, amounts=np.where(scores > 0, 1.0, 1e300))
+    assert found.status == "not certified"
+    assert "would prove it" not in str(found)
 
 
 def test_amounts_from_the_shell_are_those_of_python(tmp_path, capsys):

@@ -58,7 +58,11 @@ def test_copies_of_most_rows_are_pointed_out_and_steps_are_not():
 @pytest.mark.parametrize(
     ("goal", "labels", "message"),
     [
-        (CAP, np.ones(600), "counts negatives, and there are none: the data have 600 positives"),
+        (
+            CAP,
+            np.ones(600),
+            "counts negatives, and there are none: the data to certify on have 600 positives",
+        ),
         (sp.recall >= 0.9, np.zeros(600), "counts positives, and there are none"),
         (sp.precision >= 0.9, np.ones(600), "counts negatives, and there are none"),
         (sp.Problem(minimize=sp.fnr, subject_to=CAP), np.zeros(600), "counts positives"),

@@ -179,6 +179,21 @@ def test_sample_weights_train_but_are_not_certified():
     assert Classifier(GOAL, **QUICK).fit(x, y, np.full(len(y), 2.0)).certificate_ is not None
 
 
+def test_rows_without_weight_are_absent():
+    x, y = data(300)
+    weights = np.where(np.arange(300) % 3, 1.0, 0.0) * (1 + y)
+    there = weights > 0
+    goal = "minimize fnr subject to fpr <= 0.3"
+    rare = np.where((y == 1) & (np.cumsum(y) > 2), 0.0, 1 + y)  # two positives with a weight
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotCertifiedWarning)
+        whole = Classifier(goal, **QUICK | {"epochs": 2}).fit(x, y, weights)
+        fewer = Classifier(goal, **QUICK | {"epochs": 2}).fit(x[there], y[there], weights[there])
+        Classifier(goal, **QUICK | {"epochs": 2}).fit(x, y, rare)
+    assert there[np.concatenate(list(whole.splits_.values()))].all()
+    np.testing.assert_array_equal(whole.decision_function(x), fewer.decision_function(x))
+
+
 def test_goals_without_a_bound_ask_for_no_promise():
     model = Classifier("maximize accuracy", **QUICK).fit(*data())
     assert model.certificate_ is None

@@ -62,6 +62,16 @@ def test_clusters_stay_whole_and_count_once(model):
     assert "cluster" in str(model.certificate_)
 
 
+@both
+def test_customers_drawn_without_a_positive_prove_nothing_and_are_no_error(model):
+    x, _, who = customers(30, rows=60)
+    y = (np.arange(len(x)) % 60 == 0).astype(int)
+    with pytest.warns(NotCertifiedWarning, match="one row of each cluster. Pass rows of more"):
+        model.fit(x, y, clusters=who)
+    assert model.certificate_ is None
+    assert np.isfinite(model.threshold_)
+
+
 def test_the_promise_for_new_customers_that_rows_by_lot_break():
     """600 customers x 10 rows and a forest: fpr <= 5 % is promised; by rows it is twice as much."""
     x, y, who = customers(600, 10, seed=3, gap=1.0)

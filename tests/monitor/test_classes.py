@@ -76,6 +76,10 @@ def test_what_cannot_be_watched_says_so():
     monitor = certified().monitor()
     with pytest.raises(ValueError, match="from 0 to 2, or NaN; got 3 in row 1"):
         monitor.update(rows(2, 0)[0], [0, 3])
+    with pytest.raises(ValueError, match="NaN; got 'dog' in row 1: 'dog' is column 1"):
+        monitor.update(rows(2, 0)[0], [None, "dog"])
+    with pytest.raises(ValueError, match=r"labels must have the shape of the scores, \(2,\)"):
+        monitor.update(rows(2, 0)[0], [0])
     with pytest.raises(ValueError, match="counts right and wrong decisions"):
         monitor.add_labels(["a"], [1])
 

@@ -414,7 +414,7 @@ def _keep_to_alerts(sample: CalibrationSample, alerts: tuple[Where, ...]) -> Non
 
 
 def _check_class_counts(goal: CertificateGoal, sample: CalibrationSample) -> None:
-    """Every class that the goal counts must occur."""
+    """Every class that the goal counts must occur; CannotPromise if one does not."""
     expressions = [bound.expression for bound in goal.bounds]
     expressions += [] if goal.objective is None else [goal.objective]
     subsets = [subset for e in expressions for subset in signs(e, sample.prevalence)]
@@ -426,9 +426,12 @@ def _check_class_counts(goal: CertificateGoal, sample: CalibrationSample) -> Non
         for each in (POSITIVES, NEGATIVES) if kind == PRIOR else (kind,):
             if not sample.size(Subset(where, each)):
                 found = [sample.size(Subset(where, k)) for k in (POSITIVES, NEGATIVES)]
-                raise ValueError(
+                drawn = ", one row of each cluster" if sample.clusters is not None else ""
+                more = "rows of more clusters" if drawn else "rows of that kind too"
+                raise CannotPromise(
                     f"`{goal.text}` counts {count_text(0, Subset(where, each))[2:]}, and there are "
-                    f"none: the data have {describe(*found)}{slice_text(where)}."
+                    f"none: the data to certify on have {describe(*found)}{slice_text(where)}"
+                    f"{drawn}. Pass {more}."
                 )
 
 

@@ -188,7 +188,7 @@ def read_ids(given: Any, name: str = "clusters") -> NDArray[Any]:
         raise ValueError(f"{name} must be one id per row; got the shape {ids.shape}.")
     missing = np.zeros(len(ids), bool)
     if ids.dtype.kind == "O":
-        missing = np.array([_is_missing(value) for value in ids.tolist()], bool)
+        missing = np.array([is_missing(value) for value in ids.tolist()], bool)
     elif ids.dtype.kind in "fmM":
         missing = ~np.isfinite(ids)
     elif ids.dtype.kind in "US":
@@ -199,7 +199,7 @@ def read_ids(given: Any, name: str = "clusters") -> NDArray[Any]:
     return ids
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
     """None, empty texts, infinities, NaN and what else is not equal to itself."""
     try:
         return value is None or value in ("", b"", math.inf, -math.inf) or bool(value != value)

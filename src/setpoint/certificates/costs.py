@@ -148,7 +148,10 @@ def with_amounts(
         raise ValueError("All amounts are 0, so no miss costs anything: nothing to certify.")
     most = float(array.max()) if largest is None else number(largest, "largest_amount")
     if most < array.max():
-        raise ValueError(f"largest_amount is {most:g}, and a row has {array.max():g}.")
+        raise ValueError(
+            f"largest_amount is {most:g}, and a row has {array.max():g}: name the most that a row "
+            "to come can have."
+        )
     codes = np.arange(len(array))
     if isinstance(sample, ClusterSample):
         codes = np.argsort(sample.codes[sample.drawn])[sample.codes]

@@ -420,7 +420,7 @@ def _label_numbers(labels: Any) -> NDArray[Any]:
 def read_slices(
     groups: Any, wheres: tuple[Where, ...], scores: NDArray[Any], *, empty: bool = False
 ) -> dict[Where, Bools]:
-    """A mask per slice; a slice without rows is an error unless slices may be ``empty``."""
+    """A mask per slice; CannotPromise if one has no rows, unless slices may be ``empty``."""
     columns = {column for where in wheres for column, _ in where}
     found = {}
     for where in filter(None, wheres):
@@ -429,7 +429,8 @@ def read_slices(
             inside &= np.asarray(read_column(column_of(groups, column, columns), scores) == value)
         if not (empty or inside.any()):
             text = " and ".join(f"{column} = {value!r}" for column, value in where)
-            raise ValueError(f"No example has {text}: look for it in the data, or leave it out.")
+            wanted = "look for it in the data, or leave it out"
+            raise CannotPromise(f"No example has {text}, of {len(scores):,} given: {wanted}.")
         found[where] = inside
     return found
 

@@ -75,6 +75,8 @@ _FEW_ROWS, _NATURAL_PART = 1000, 0.6
 """Up to so many probabilities the error is first tested at 0.5, with this part of the risk."""
 _POWER = 0.8
 """How often a sample of the size that is advised proves the bound."""
+_MOST_RATIO = 1e6
+"""Advice on more rows ends where it would name 10^12 times as many."""
 
 
 def search(
@@ -312,9 +314,10 @@ def rows_for_power(
         return ""
     truth = f"{measured:.4g} is the true value" if spare > 0 else "the true gap is 0"
     reach = abs(proved - measured) * (1 + float(ndtri(_POWER)) / deviate)
-    factor = (reach / (spare if spare > 0 else bound.level)) ** 2
-    if factor < 1:  # these rows would do
+    ratio = reach / (spare if spare > 0 else bound.level)
+    if not 1 <= ratio <= _MOST_RATIO:  # these rows would do, or no number that anybody has
         return ""
+    factor = ratio**2
     subsets = [s for s in signs(bound.expression, sample.prevalence) if not s.is_prior]
     counted = (count_text(float(f"{factor * sample.size(s):.2g}"), s) for s in subsets)
     rows = " and ".join(counted) if len(subsets) < 3 else f"{factor:.2g} times as many rows"

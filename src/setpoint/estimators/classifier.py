@@ -213,8 +213,8 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         columns = read_groups(groups, self.problem_, len(labels))
         related = Related.read(clusters, order, labels)
         random = check_random_state(self.random_state)
-        self.splits_ = self._split(x, y, labels, related, random, not self._obstacle(weights))
         given = Examples(x, labels, weights, columns, *related)
+        self.splits_ = self._split(y, given, random)
         digests = row_digests(x)
         seen = np.union1d(self.splits_["train"], self.splits_["validation"])
         warn_of_copies(x, digests, seen, self.splits_["calibration"])
@@ -226,19 +226,24 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return self
 
     def _split(
-        self,
-        x: AnyArray,
-        y: AnyArray,
-        labels: Labels,
-        related: Related,
-        random: np.random.RandomState,
-        provable: bool,
+        self, y: AnyArray, given: Examples, random: np.random.RandomState
     ) -> dict[str, Labels]:
-        """The rows of each part; a part with one class only is an error."""
-        wanted = bool(self.problem_.subject_to) and provable
+        """The rows of each part, none without weight; a part with one class only is an error."""
+        wanted = bool(self.problem_.subject_to) and not self._obstacle(given.weights)
         shares = (self.validation_fraction, self.calibration_fraction if wanted else 0.0)
-        chosen = None if self.cv is None else last_of_cv(self.cv, x, y, related)
-        parts = three_parts(labels, *shares, random, self._fewest, related, chosen)
+        labels, related = given.labels, Related(given.clusters, given.times)
+        there = np.arange(len(y)) if given.weights is None else np.flatnonzero(given.weights)
+        chosen = None
+        if self.cv is not None:
+            train, certify = last_of_cv(self.cv, given.rows, y, related)
+            chosen = (
+                np.flatnonzero(np.isin(there, train)),
+                np.flatnonzero(np.isin(there, certify)),
+            )
+        found = three_parts(
+            labels[there], *shares, random, self._fewest, related.part(there), chosen
+        )
+        parts = {name: there[rows] for name, rows in found.items()}
         if self.problem_.kind != "classes":
             held_out = {name: parts[name] for name in ("validation", "calibration")}
             check_both_classes(labels, held_out)

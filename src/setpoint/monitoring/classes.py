@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint._checks import is_number
 from setpoint.axes.arrays import Bools, Floats
 from setpoint.certificates import Certificate, ClassCertificate
 from setpoint.certificates.certificate import Claim, Point
 from setpoint.certificates.class_bounds import ClassCost, class_shares
+from setpoint.certificates.clusters import is_missing
+from setpoint.certificates.sample import read_column
 from setpoint.certificates.storage import json_object
 from setpoint.monitoring.joint import JointMonitor
 from setpoint.monitoring.monitor import Monitor
@@ -84,7 +87,7 @@ class ClassMonitor(JointMonitor):
             **columns: Those of :meth:`Monitor.update`, but amounts and features.
         """
         decided = self.certificate.decide(scores)
-        truth = self._read_labels(labels, len(decided))
+        truth = self._read_labels(labels, decided)
         for name, part in self.parts.items():
             score, label, kept = self._one(name, decided, truth)
             given = {key: _rows_of(column, kept) for key, column in columns.items()}
@@ -99,7 +102,7 @@ class ClassMonitor(JointMonitor):
                 f"`{names[0]}` counts right and wrong decisions of rows whose label is known when "
                 "they come: give these rows when their labels have come, without ids=."
             )
-        truth = self._read_labels(labels, len(np.asarray(ids)))
+        truth = self._read_labels(labels, np.asarray(ids))
         for name, part in self.parts.items():
             known = self._inside(name, truth)
             part.add_labels(ids, known, label_shares=label_shares)
@@ -118,20 +121,29 @@ class ClassMonitor(JointMonitor):
         own = [self.certificate.classes.index(each) for each in self._classes[name]]
         return np.where(np.isnan(columns), np.nan, np.isin(columns, own))
 
-    def _read_labels(self, labels: Any, n: int) -> Floats:
+    def _read_labels(self, labels: Any, rows: NDArray[Any]) -> Floats:
+        """The column of each row's class, NaN where it is not known; one for each of ``rows``."""
         if labels is None:
-            return np.full(n, np.nan)
-        found = np.array([np.nan if each is None else each for each in np.asarray(labels)], float)
-        found[found == -1] = np.nan
-        most = len(self.certificate.classes) - 1
-        wrong = ~np.isnan(found) & ~np.isin(found, np.arange(most + 1))
+            return np.full(len(rows), np.nan)
+        known = self.certificate.classes
+        given = read_column(labels, rows, "labels")
+        if given.dtype.kind in "biuf":
+            found = given.astype(float)
+            missing = np.isnan(found)
+        else:
+            found = np.array([each if is_number(each) else np.nan for each in given], float)
+            missing = np.array([is_missing(each) for each in given.tolist()], bool)
+        missing |= found == -1
+        wrong = ~missing & ~np.isin(found, np.arange(len(known)))
         if wrong.any():
             row = int(np.argmax(wrong))
+            name = given[row].item() if hasattr(given[row], "item") else given[row]
+            way = f": {name!r} is column {known.index(name)}" if name in known else ""
             raise ValueError(
-                f"Labels are columns of scores, from 0 to {most}, or NaN; got {found[row]:g} in "
-                f"row {row}."
+                f"Labels are columns of scores, from 0 to {len(known) - 1}, or NaN; got "
+                f"{name!r:.40} in row {row}{way}."
             )
-        return found
+        return np.where(missing, np.nan, found)
 
     def to_json(self) -> str:
         """The certificate and all parts as JSON, each with its checksum."""
