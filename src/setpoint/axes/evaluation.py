@@ -1,4 +1,7 @@
-"""Choose thresholds and evaluate problems on true counts, whoever shares a threshold."""
+"""Choose thresholds and evaluate problems on true counts, whoever shares a threshold.
+
+The search of groups, classes and queries is imported for the first problem of that kind.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,9 @@ from setpoint.axes.choice import (
     rates_reached,
     representable,
 )
-from setpoint.axes.class_choice import choose_classes, evaluate_classes
-from setpoint.axes.group_cells import Cells, codes_of, key_of, refuse_strangers, threshold_column
-from setpoint.axes.group_search import GroupSearch
 from setpoint.axes.outputs import with_labels
-from setpoint.axes.query_choice import choose_queries, evaluate_queries
 from setpoint.axes.sample import read_to_evaluate
-from setpoint.axes.scan import place, placement_at
+from setpoint.axes.scan import place
 from setpoint.axes.specification import PER_GROUP, Specification
 from setpoint.batch import ScoredExamples
 
@@ -32,8 +31,12 @@ def evaluate_problem(problem: Specification, examples: ScoredExamples, threshold
     """See :meth:`setpoint.problems.Problem.evaluate`."""
     examples = with_labels(examples)
     if problem.kind == "classes":
+        from setpoint.axes.class_choice import evaluate_classes
+
         return evaluate_classes(problem, examples, thresholds)
     if problem.kind == "queries" or examples.queries is not None:
+        from setpoint.axes.query_choice import evaluate_queries
+
         return evaluate_queries(problem, examples, thresholds)
     if thresholds is None and problem.swept is None:
         return choose_thresholds(problem, examples).value
@@ -49,10 +52,18 @@ def choose_thresholds(problem: Specification, examples: ScoredExamples) -> Choic
     """See :meth:`setpoint.problems.Problem.choose`."""
     examples = with_labels(examples)
     if problem.kind == "classes":
+        from setpoint.axes.class_choice import choose_classes
+
         return choose_classes(problem, examples)
     if problem.kind == "queries" or examples.queries is not None:
+        from setpoint.axes.query_choice import choose_queries
+
         return choose_queries(problem, examples)
-    return (_choose_groups if problem.kind == "groups" else _choose_for_everyone)(problem, examples)
+    if problem.kind == "groups":
+        from setpoint.axes.group_search import choose_groups
+
+        return choose_groups(problem, examples)
+    return _choose_for_everyone(problem, examples)
 
 
 def _choose_for_everyone(problem: Specification, examples: ScoredExamples) -> Choice:
@@ -71,31 +82,11 @@ def _choose_for_everyone(problem: Specification, examples: ScoredExamples) -> Ch
     return Choice(thresholds, value, rates)
 
 
-def _choose_groups(problem: Specification, examples: ScoredExamples) -> Choice:
-    """The best threshold of every group, under what has to hold between them."""
-    sample = read_to_evaluate(problem.slices, examples)
-    s, both = sample.scores[0], sample.columns[0, :, :2].T
-    wheres, codes = codes_of(problem, examples.groups, s)
-    refuse_strangers(problem, (codes < 0) & both.any(0), examples.groups, s)
-    pairs = [(both[0] * (codes == i), both[1] * (codes == i)) for i in range(len(wheres))]
-    with quiet():
-        cells = Cells(wheres, problem.slices, s, pairs)
-        search = GroupSearch(problem, cells)
-        picks = search.solve()
-        tables = cells.tables(picks)
-        check_feasible(problem, tables, sample)
-        value = objective_value(problem, tables, sample)
-        found = {}
-        for cell, own, cut in zip(cells.cells, search.asked.local, picks, strict=True):
-            placed = placement_at(cell.cuts, own, np.array([[cut]]), np.zeros((1, 1)))
-            threshold, mine = float(placed.threshold[0, 0]), s[codes == cell.index]
-            found[key_of(cell.where)] = representable(threshold, examples.scores, mine)
-    return Choice(found, value, rates_reached(problem, value, tables))
-
-
 def _in_rows(problem: Specification, thresholds: Any, groups: Any, s: Floats) -> Floats:
     """The threshold of every example for each of the m thresholds: ``[m, 1]`` or ``[1, n]``."""
     if problem.thresholds == PER_GROUP:
+        from setpoint.axes.group_cells import threshold_column
+
         t = threshold_column(problem, thresholds, groups, s)[None]
         shape: tuple[int, ...] = (1, len(s))
     else:

@@ -21,14 +21,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats, Ints, quiet
-from setpoint.axes.group_cells import Cell, Cells
+from setpoint.axes.choice import (
+    Choice,
+    check_feasible,
+    objective_value,
+    rates_reached,
+    representable,
+)
+from setpoint.axes.group_cells import Cell, Cells, codes_of, key_of, refuse_strangers
 from setpoint.axes.group_targets import UNDEFINED_COST, CellsInWindow, GroupCosts, GroupTargets
+from setpoint.axes.sample import read_to_evaluate
 from setpoint.axes.scan import (
     TOLERANCE,
     Hold,
     Worth,
     admissible,
     cost_of,
+    placement_at,
     tolerance,
     violation,
 )
@@ -37,6 +46,7 @@ from setpoint.axes.windows import (
     best_alone,
     best_together,
 )
+from setpoint.batch import ScoredExamples
 from setpoint.rates import (
     ONE,
     Bound,
@@ -311,3 +321,25 @@ def _cuts_near(places: Ints, now: int) -> Ints:
     at = int(np.searchsorted(places, now))
     start = max(0, min(at - _NEAR, len(places) - 2 * _NEAR))
     return places[start : start + 2 * _NEAR]
+
+
+def choose_groups(problem: Specification, examples: ScoredExamples) -> Choice:
+    """The best threshold of every group, under what has to hold between them."""
+    sample = read_to_evaluate(problem.slices, examples)
+    s, both = sample.scores[0], sample.columns[0, :, :2].T
+    wheres, codes = codes_of(problem, examples.groups, s)
+    refuse_strangers(problem, (codes < 0) & both.any(0), examples.groups, s)
+    pairs = [(both[0] * (codes == i), both[1] * (codes == i)) for i in range(len(wheres))]
+    with quiet():
+        cells = Cells(wheres, problem.slices, s, pairs)
+        search = GroupSearch(problem, cells)
+        picks = search.solve()
+        tables = cells.tables(picks)
+        check_feasible(problem, tables, sample)
+        value = objective_value(problem, tables, sample)
+        found = {}
+        for cell, own, cut in zip(cells.cells, search.asked.local, picks, strict=True):
+            placed = placement_at(cell.cuts, own, np.array([[cut]]), np.zeros((1, 1)))
+            threshold, mine = float(placed.threshold[0, 0]), s[codes == cell.index]
+            found[key_of(cell.where)] = representable(threshold, examples.scores, mine)
+    return Choice(found, value, rates_reached(problem, value, tables))

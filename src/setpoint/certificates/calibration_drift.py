@@ -20,14 +20,12 @@ from scipy.special import stdtr
 
 from setpoint._checks import share as check_share
 from setpoint.axes.arrays import Floats
-from setpoint.certificates.polya_urn import RankCells, alert_evidence, rank_evidence
 from setpoint.certificates.sample import (
     CalibrationSample,
     binary_labels,
     scores_and_precision,
 )
 from setpoint.certificates.text import share_text
-from setpoint.certificates.times import order_of_time
 
 DRIFTS = "these rows drift"
 """How the reason of a drift begins."""
@@ -139,11 +137,22 @@ def _lots() -> np.random.Generator:
     return np.random.default_rng([5, 20, 31])
 
 
+def order_of_time(times: Any, random: np.random.Generator) -> NDArray[np.intp]:
+    """From the earliest row to the latest; rows of one time in a random order.
+
+    What comes first in a file (often sorted by score, label or customer) says nothing of time.
+    """
+    array = np.asarray(times)
+    return np.lexsort((random.random(len(array)), array))
+
+
 def _rank_test(scores: Floats, random: np.random.Generator) -> float | None:
     """The largest log evidence that later scores rank differently; None for too few rows."""
     first = len(scores) // PARTS
     if first < FEWEST_TO_TEST:
         return _trend(scores, random)
+    from setpoint.certificates.polya_urn import RankCells, rank_evidence
+
     cells = RankCells.of(scores[:first], random)
     return float(rank_evidence(cells.balls).add(cells.cells(scores[first:], random)).max())
 
@@ -164,6 +173,8 @@ def _share_test(events: NDArray[np.bool_], level: float) -> float | None:
     first = len(events) // PARTS
     if first < FEWEST_TO_TEST:
         return None
+    from setpoint.certificates.polya_urn import alert_evidence
+
     urn = alert_evidence(float(events[:first].sum()), first, level)
     return None if urn is None else float(urn.add(events[first:].astype(np.int64)).max())
 

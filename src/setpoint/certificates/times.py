@@ -83,15 +83,6 @@ def times_of_rows(times: Any, sample: CalibrationSample) -> NDArray[Any]:
     return when
 
 
-def order_of_time(times: Any, random: np.random.Generator) -> NDArray[np.intp]:
-    """From the earliest row to the latest; rows of one time in a random order.
-
-    What comes first in a file (often sorted by score, label or customer) says nothing of time.
-    """
-    array = np.asarray(times)
-    return np.lexsort((random.random(len(array)), array))
-
-
 def _dates_of(numbers: NDArray[Any]) -> NDArray[Any]:
     """Dates, if all are seconds since 1970 (or thousandths, millionths ...); else floats."""
     array = numbers.astype(float)

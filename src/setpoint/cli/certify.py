@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from setpoint._files import write_files
-from setpoint.certificates import Certificate, certify, exchangeability, goal_to_certify
-from setpoint.certificates.calibration_drift import DRIFTS
+from setpoint.certificates import Certificate, certify, goal_to_certify
+from setpoint.certificates.calibration_drift import DRIFTS, exchangeability
 from setpoint.certificates.goals import as_capacity
 from setpoint.certificates.options import PER_PERIOD, Options, why_apart
 from setpoint.cli.common import (

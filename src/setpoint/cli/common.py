@@ -251,12 +251,15 @@ def gap_goal(text: str) -> Problem | None:
 
     Such thresholds cannot be found group by group: they are chosen on rows of their own.
     """
-    from setpoint.axes.windows import window_of
     from setpoint.problems import as_problem
 
     problem = as_problem(text)
+    if problem.kind != "groups":
+        return None
+    from setpoint.axes.windows import window_of
+
     gaps = any(window_of(target) is not None for target in problem.subject_to)
-    return problem if problem.kind == "groups" and gaps else None
+    return problem if gaps else None
 
 
 def require(*packages: str, extra: str) -> None:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Bools, Floats
 from setpoint.certificates import Certificate
+from setpoint.certificates.calibration_drift import order_of_time
 from setpoint.certificates.decisions import rounded
 from setpoint.certificates.drift import certified_goals
 from setpoint.certificates.goals import as_capacity, goal_to_certify
 from setpoint.certificates.many_outputs import certified_columns
 from setpoint.certificates.sample import read_column, read_slices, scores_and_precision
-from setpoint.certificates.times import order_of_time, period_units, read_times
+from setpoint.certificates.times import period_units, read_times
 from setpoint.monitoring.clusters import cluster_hashes
 from setpoint.rates import Where
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from setpoint import fairness
+import setpoint.fairness as fairness
 from setpoint.axes.specification import Specification
 from setpoint.rates import Expression, Fold, maximum, minimum
 

@@ -1,26 +1,37 @@
 """Results in plain numbers: what a run reached, with intervals, from its scores. Never torch."""
 
-from setpoint.results.bootstrap import Paired, Summary, gain, paired_bootstrap, summarize
-from setpoint.results.confusion import Confusions
-from setpoint.results.curves import (
-    Curve,
-    Histogram,
-    PrecisionRecall,
-    TrainingSeries,
-    corner,
-    histogram,
-    mean_curve,
-    pr_curve,
-    roc_curve,
-    thin,
-    tpr_at,
-)
-from setpoint.results.diagnosis import Diagnosis, diagnose
-from setpoint.results.findings import Curves, Findings
-from setpoint.results.measured import Interval, Measured, clopper_pearson, count_decisions, measure
-from setpoint.results.operating_points import OperatingPoint, operating_points, sensitivity
-from setpoint.results.rows import SliceRow, SplitRow, group_rates
-from setpoint.results.run import RunResult, Scored, Verdict
+from typing import TYPE_CHECKING
+
+from setpoint._extras import import_lazily
+
+if TYPE_CHECKING:
+    from setpoint.results.bootstrap import Paired, Summary, gain, paired_bootstrap, summarize
+    from setpoint.results.confusion import Confusions
+    from setpoint.results.curves import (
+        Curve,
+        Histogram,
+        PrecisionRecall,
+        TrainingSeries,
+        corner,
+        histogram,
+        mean_curve,
+        pr_curve,
+        roc_curve,
+        thin,
+        tpr_at,
+    )
+    from setpoint.results.diagnosis import Diagnosis, diagnose
+    from setpoint.results.findings import Curves, Findings
+    from setpoint.results.measured import (
+        Interval,
+        Measured,
+        clopper_pearson,
+        count_decisions,
+        measure,
+    )
+    from setpoint.results.operating_points import OperatingPoint, operating_points, sensitivity
+    from setpoint.results.rows import SliceRow, SplitRow, group_rates
+    from setpoint.results.run import RunResult, Scored, Verdict
 
 __all__ = [
     "Confusions",
@@ -59,3 +70,5 @@ __all__ = [
     "thin",
     "tpr_at",
 ]
+
+__getattr__ = import_lazily(__name__)

@@ -3,7 +3,8 @@
 The estimators, the command line and comparisons train by these names. To add a method, add one
 entry to :data:`METHODS` (to :data:`CLASS_METHODS` for goals about several classes):
 ``"name": Method(lambda problem, steps: ...)``, or, if the criterion must know the model,
-``Method(on=lambda model, problem, steps: (model, ...))``.
+``Method(on=lambda model, problem, steps: (model, ...))``. A solver that is named as
+``solvers.Lagrangian`` is imported when a method makes it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+import setpoint.solvers as solvers
 from setpoint.losses.cross_entropy import (
     class_cross_entropy,
     class_focal,
@@ -22,14 +24,7 @@ from setpoint.losses.cross_entropy import (
 )
 from setpoint.problems import Problem, roc_auc
 from setpoint.rates import auc_mu, f_score
-from setpoint.solvers.barrier import Barrier, RateBarrier
-from setpoint.solvers.baselines import CrossEntropy
 from setpoint.solvers.implicit import Implicit
-from setpoint.solvers.lagrangian import Lagrangian
-from setpoint.solvers.last_layer import LastLayer, Penalty
-from setpoint.solvers.logit_adjustment import Adjusted
-from setpoint.solvers.pairwise import Pairwise
-from setpoint.solvers.program import Program
 from setpoint.solvers.samplers import (
     Classwise,
     Sampler,
@@ -37,8 +32,6 @@ from setpoint.solvers.samplers import (
     Stratified,
     Unweighted,
 )
-from setpoint.solvers.slack_variables import SlackVariables
-from setpoint.solvers.split import Split
 from setpoint.steps import Sigmoid
 
 Criterion = Callable[..., Tensor]
@@ -88,11 +81,11 @@ class _LastLayer:
 
     Args:
         name: The name of the method, for errors.
-        body: The loss of the other layers.
+        body: Makes the loss of the other layers.
     """
 
     name: str
-    body: CrossEntropy | Penalty
+    body: Callable[[], solvers.CrossEntropy | solvers.Penalty]
 
     def __call__(
         self, model: nn.Module, problem: Problem, steps: int
@@ -118,8 +111,8 @@ class _LastLayer:
         mine = {id(p) for p in head.parameters()}
         if all(id(p) in mine for p in model.parameters()):
             return model, Implicit(problem, steps=steps)
-        split = Split(model, head)
-        return split, LastLayer(problem, split, body=self.body, steps=steps)
+        split = solvers.Split(model, head)
+        return split, solvers.LastLayer(problem, split, body=self.body(), steps=steps)
 
 
 def _published(model: nn.Module, problem: Problem, _steps: int) -> tuple[nn.Module, Criterion]:
@@ -136,8 +129,8 @@ def _published(model: nn.Module, problem: Problem, _steps: int) -> tuple[nn.Modu
 
 def _barrier_printed(model: nn.Module, problem: Problem, _: int) -> tuple[nn.Module, Criterion]:
     """The dynamic barrier as published, without our correction for minibatches."""
-    barrier = Barrier(model.parameters(), rule="printed")
-    return model, RateBarrier(problem, barrier=barrier)
+    barrier = solvers.Barrier(model.parameters(), rule="printed")
+    return model, solvers.RateBarrier(problem, barrier=barrier)
 
 
 def _oversampled(size: int) -> Sampler:
@@ -161,37 +154,41 @@ METHODS: dict[str, Method] = {
     "implicit": Method(lambda problem, steps: Implicit(problem, steps=steps), Stratified),
     "cross_entropy": Method(lambda _problem, _steps: cross_entropy),
     "focal": Method(lambda _problem, _steps: focal),
-    "weighted": Method(lambda problem, _steps: CrossEntropy(problem, positives="balanced")),
-    "last_layer": Method(on=_LastLayer("last_layer", CrossEntropy())),
-    "lagrangian": Method(lambda problem, _steps: Lagrangian(problem)),
-    "proxy_lagrangian": Method(lambda problem, _steps: Lagrangian(problem, proxy=True)),
-    "pairwise": Method(lambda problem, _steps: Pairwise(problem)),
+    "weighted": Method(lambda problem, _steps: solvers.CrossEntropy(problem, positives="balanced")),
+    "last_layer": Method(on=_LastLayer("last_layer", lambda: solvers.CrossEntropy())),
+    "lagrangian": Method(lambda problem, _steps: solvers.Lagrangian(problem)),
+    "proxy_lagrangian": Method(lambda problem, _steps: solvers.Lagrangian(problem, proxy=True)),
+    "pairwise": Method(lambda problem, _steps: solvers.Pairwise(problem)),
     "barrier": Method(
-        on=lambda model, problem, _: (model, RateBarrier(problem, model.parameters()))
+        on=lambda model, problem, _: (model, solvers.RateBarrier(problem, model.parameters()))
     ),
     "barrier_printed": Method(on=_barrier_printed),
-    "program": Method(lambda problem, _steps: Program(problem)),
+    "program": Method(lambda problem, _steps: solvers.Program(problem)),
     "resampled": Method(lambda _problem, _steps: cross_entropy, _oversampled),
     # published methods by the names of their papers
     "ico": Method(on=_published),
-    "slack": Method(lambda problem, steps: SlackVariables(problem, steps=steps), Stratified),
-    "fico_1": Method(on=_LastLayer("fico_1", CrossEntropy())),
-    "fico_2": Method(on=_LastLayer("fico_2", Penalty())),
-    "fico_ablation": Method(on=_LastLayer("fico_ablation", Penalty(everywhere=True))),
-    "tfco": Method(lambda problem, _steps: Lagrangian(problem, proxy=True)),
-    "lp_auc": Method(lambda _problem, _steps: Program(roc_auc())),
-    "lp_f1": Method(lambda _problem, _steps: Program(Problem(maximize=f_score(1.0)))),
+    "slack": Method(
+        lambda problem, steps: solvers.SlackVariables(problem, steps=steps), Stratified
+    ),
+    "fico_1": Method(on=_LastLayer("fico_1", lambda: solvers.CrossEntropy())),
+    "fico_2": Method(on=_LastLayer("fico_2", lambda: solvers.Penalty())),
+    "fico_ablation": Method(
+        on=_LastLayer("fico_ablation", lambda: solvers.Penalty(everywhere=True))
+    ),
+    "tfco": Method(lambda problem, _steps: solvers.Lagrangian(problem, proxy=True)),
+    "lp_auc": Method(lambda _problem, _steps: solvers.Program(roc_auc())),
+    "lp_f1": Method(lambda _problem, _steps: solvers.Program(Problem(maximize=f_score(1.0)))),
 }
 
 CLASS_METHODS: dict[str, Method] = {
     "implicit": Method(lambda problem, steps: Implicit(problem, steps=steps), Shuffled),
     "cross_entropy": Method(lambda _problem, _steps: class_cross_entropy, Shuffled),
     "focal": Method(lambda _problem, _steps: class_focal, Shuffled),
-    "adjusted": Method(lambda problem, _steps: Adjusted(problem), Shuffled),
+    "adjusted": Method(lambda problem, _steps: solvers.Adjusted(problem), Shuffled),
     "weighted": Method(lambda _problem, _steps: balanced_cross_entropy, Classwise),
     "resampled": Method(lambda _problem, _steps: class_cross_entropy, _equal_classes),
     "ico": Method(on=_published, sampler=Shuffled),
-    "lp_auc": Method(lambda _problem, _steps: Program(Problem(maximize=auc_mu)), Shuffled),
+    "lp_auc": Method(lambda _problem, _steps: solvers.Program(Problem(maximize=auc_mu)), Shuffled),
 }
 """Methods for goals about several classes."""
 

@@ -1,9 +1,20 @@
 """Dynamic barrier: any losses, bounds on some of them or an order of importance among them."""
 
-from setpoint.solvers.barrier.barrier import Barrier
-from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to, together
-from setpoint.solvers.barrier.kkt import lexicographic_residual
-from setpoint.solvers.barrier.rate_barrier import RateBarrier
+from typing import TYPE_CHECKING
+
+from setpoint._extras import import_lazily
+
+if TYPE_CHECKING:
+    from setpoint.solvers.barrier.barrier import Barrier
+    from setpoint.solvers.barrier.constraints import (
+        Constraint,
+        at_least,
+        at_most,
+        equal_to,
+        together,
+    )
+    from setpoint.solvers.barrier.kkt import lexicographic_residual
+    from setpoint.solvers.barrier.rate_barrier import RateBarrier
 
 __all__ = [
     "Barrier",
@@ -15,3 +26,5 @@ __all__ = [
     "lexicographic_residual",
     "together",
 ]
+
+__getattr__ = import_lazily(__name__)
