@@ -4,7 +4,7 @@
     python -m benchmarks.programs.solver_choice --quick    # one minute
 
 Dense programs of several sizes, batches of 1 to 256; CPU time of the forward pass, the two solvers
-alternating within a run, median of three. The rule in programs/solving.py is read off
+alternating within a run, median of three. The rule in programs/layer.py is read off
 this table. Written to results/solver_choice.jsonl.
 """
 

@@ -77,9 +77,7 @@ def check_weights(weights: _Array, scores: _Array) -> None:
     """Weights are finite and not negative, one for each score."""
     check_length(weights, scores, "weights")
     right = (weights >= 0) & (weights < float("inf"))
-    if not right.all():
-        row, value = _first(~right, weights)
-        raise ValueError(f"Weights must be finite and at least 0; got {value} in row {row}.")
+    refuse_rows(~right, weights, "Weights must be finite and at least 0", form="")
 
 
 def check_length(values: _Array, scores: _Array, name: str) -> None:
@@ -106,6 +104,13 @@ def column_of(groups: Any, column: str, columns: set[str]) -> Any:
         known = ", ".join(map(str, groups)) or "none"
         raise ValueError(f'The problem needs a group column "{column}"; groups has: {known}.')
     return groups[column]
+
+
+def refuse_rows(wrong: _Array, values: _Array, rule: str, *, form: str = "g") -> None:
+    """Raise a ValueError with the rule, the value and the row of the first wrong entry, if any."""
+    if wrong.any():
+        row, value = _first(wrong, values)
+        raise ValueError(f"{rule}; got {value:{form}} in row {row}.")
 
 
 def _first(wrong: _Array, values: _Array) -> tuple[int, float]:

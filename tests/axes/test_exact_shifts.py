@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from setpoint import Problem, cost
-from setpoint.axes import exact_shifts
+from setpoint.axes import class_choice
 
 
 def draw(seed, n, count, digits=3):
@@ -91,7 +91,7 @@ def test_a_search_that_is_cut_short_is_never_worse_than_before(monkeypatch):
     goal = Problem(minimize=cost(costs))
     values = []
     for most in (0, 10**6):
-        monkeypatch.setattr(exact_shifts, "MOST_COMPARISONS", most)
+        monkeypatch.setattr(class_choice, "MOST_COMPARISONS", most)
         values.append(goal.choose(scores, labels).value)
     assert values[1] <= values[0]
 

@@ -16,7 +16,8 @@ from distributed.fleet import run_fleet
 from subjects import network, rows_of
 from torch.nn.parallel import DistributedDataParallel
 
-from setpoint.distributed import RankLost, waiting
+import setpoint.distributed.ranks as waiting
+from setpoint.distributed import RankLost, own_rows
 
 SIZES = (40, 24)
 ROW = 5  # of rank 1: the bad one
@@ -193,5 +194,5 @@ def test_every_solver_tells_slow_and_silent_ranks():
 
 def test_a_lost_rank_is_an_error_of_its_own():
     assert issubclass(RankLost, RuntimeError)
-    assert waiting.own_rows("got nan in row 3.", [2, 0, 5]) == "got nan in row 1 of rank 2."
-    assert waiting.own_rows("got nan in row 9.", [2, 0, 5]) == "got nan in row 9."
+    assert own_rows("got nan in row 3.", [2, 0, 5]) == "got nan in row 1 of rank 2."
+    assert own_rows("got nan in row 9.", [2, 0, 5]) == "got nan in row 9."

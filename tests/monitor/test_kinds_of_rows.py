@@ -11,7 +11,7 @@ from monitor.test_monitor import DAY, rows
 from setpoint import Problem
 from setpoint.certificates import certify, certify_shifts
 from setpoint.monitoring import Monitor, watched_regions
-from setpoint.monitoring.clusters import SeenClusters, cluster_hashes, one_row_each
+from setpoint.monitoring.counted_rows import SeenClusters, cluster_hashes, one_row_each
 
 
 def clusters_with_positions(seed, clusters=1500, shift=0.0):

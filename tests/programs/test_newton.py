@@ -5,8 +5,7 @@ import torch
 
 from setpoint.programs import linear_program
 from setpoint.programs.newton import Sketch, exact_step, newton_direction, polish
-from setpoint.programs.scaling import equilibrate
-from setpoint.programs.standard_form import PrimalDual, check_program
+from setpoint.programs.standard_form import PrimalDual, check_program, equilibrate
 
 D = torch.float64
 NOTHING = (None, None, False)  # no equalities, variables of any sign

@@ -23,21 +23,25 @@ from setpoint.steps import Sigmoid, Step
 BatchT = TypeVar("BatchT")  # the sample that an axis reads a batch into
 
 
+_NARROW = Sigmoid(width=0.05)
+"""The width and its widening are those of benchmarks/points (docs/when_does_it_pay.md)."""
+
+
 @dataclass(frozen=True)
 class Defaults:
     """How :class:`setpoint.Implicit` trains thresholds of an axis, unless told otherwise.
 
     Attributes:
+        end: The share of the main loss that its fade ends with.
         step: The soft step.
         widening: How much wider steps are while the main loss has all of the share.
-        end: The share of the main loss that its fade ends with.
         main: The loss that shapes features while it fades.
         refused: Options that make no sense on this axis, and why.
     """
 
-    step: Step
-    widening: float
     end: float
+    step: Step = _NARROW
+    widening: float = 5.0
     main: str = "cross_entropy"
     refused: tuple[str, ...] = ()
 
@@ -45,26 +49,19 @@ class Defaults:
 _FOUND_ON_EVERY_BATCH = ("correct_every", "correction_batches", "follow")
 
 DEFAULTS = {
-    # width and widening: benchmarks/points, docs/when_does_it_pay.md
     "everyone": Defaults(
-        step=Sigmoid(width=0.05),
-        widening=5.0,
         end=0.0,
         refused=("classes", "rule"),
     ),
     # few examples of each group are near its threshold: the main loss is needed to the last
     # (docs/groups.md)
     "groups": Defaults(
-        step=Sigmoid(width=0.05),
-        widening=5.0,
         end=0.5,
         refused=(*_FOUND_ON_EVERY_BATCH, "flatness", "slope_floor", "classes", "rule"),
     ),
     # a main loss that leans as the goal does keeps 0.3 of the share (docs/classes.md); one that
     # does not lean fades to 0, as for everyone
     "classes": Defaults(
-        step=Sigmoid(width=0.05),
-        widening=5.0,
         end=0.3,
         main="adjusted",
         refused=("memory", *_FOUND_ON_EVERY_BATCH, "flatness", "slope_floor"),

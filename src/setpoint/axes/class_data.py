@@ -14,7 +14,7 @@ import numpy as np
 from setpoint.axes.arrays import Floats, Ints, to_numpy
 from setpoint.axes.sample import members
 from setpoint.axes.specification import S, Specification
-from setpoint.batch import ScoredExamples, check_length, check_scores, check_weights
+from setpoint.batch import ScoredExamples, check_length, check_scores, check_weights, refuse_rows
 from setpoint.rates import Bound, ClassSet, Cost, Expression, Range, Rate, TopK, Where
 
 
@@ -94,12 +94,8 @@ def read_data(problem: Specification, examples: ScoredExamples) -> ClassData:
 def check_class_labels(labels: Floats, count: int) -> None:
     """Labels are whole numbers from 0 to K - 1."""
     wrong = (labels < 0) | (labels >= count) | (labels != np.floor(labels))
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        raise ValueError(
-            f"Labels must be whole numbers from 0 to {count - 1}, one for each column of the "
-            f"scores; got {labels[row]:g} in row {row}."
-        )
+    rule = f"Labels must be whole numbers from 0 to {count - 1}, one for each column of the scores"
+    refuse_rows(wrong, labels, rule)
 
 
 def class_names_of(classes: Iterable[Any] | None, count: int) -> tuple[Any, ...]:

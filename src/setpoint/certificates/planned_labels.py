@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from setpoint._checks import plural
 from setpoint.axes.arrays import to_numpy
-from setpoint.batch import check_length
+from setpoint.batch import check_length, refuse_rows
 from setpoint.certificates.certificate import Certificate, Claim, Point
 from setpoint.certificates.decisions import halfway
 from setpoint.certificates.goals import (
@@ -119,11 +119,7 @@ def _labels(labels: Any, scores: NDArray[Any]) -> NDArray[np.int8]:
     check_length(values, scores, "labels")
     values = np.where(np.isnan(values), -1.0, values)
     wrong = ~np.isin(values, (-1.0, 0.0, 1.0))
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
-        raise ValueError(
-            f"Labels are 0 or 1, or NaN for a row without one; got {values[row]:g} in row {row}."
-        )
+    refuse_rows(wrong, values, "Labels are 0 or 1, or NaN for a row without one")
     return values.astype(np.int8)
 
 

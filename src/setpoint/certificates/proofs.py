@@ -42,7 +42,7 @@ from setpoint.certificates.sample import (
     Subset,
 )
 from setpoint.certificates.tails import lower, upper
-from setpoint.rates import Expression, Where
+from setpoint.rates import Bound, Expression, Where
 
 CERTIFIED, NOT_CERTIFIED, INFEASIBLE = "certified", "not certified", "infeasible"
 _RATIO = 1.15
@@ -218,20 +218,6 @@ def interval(
     return (max(low, 0.0), min(high, 1.0)) if expression.is_share else (low, high)
 
 
-def proved_through_shares(
-    inequality: Inequality,
-    sample: CalibrationSample,
-    thresholds: Thresholds,
-    delta: float,
-    quick: bool = False,
-) -> float:
-    """A value that the bound's expression does not pass, from bounds on all its shares."""
-    e = inequality.bound.expression
-    if inequality.bound.sense == "<=":
-        return largest_value(e, sample, thresholds, delta, quick)
-    return -largest_value(-e, sample, thresholds, delta, quick)
-
-
 def proved_at(
     inequality: Inequality,
     sample: CalibrationSample,
@@ -248,7 +234,7 @@ def proved_at(
         at = thresholds[()].value(sample)
         return sample.cost_bounds(bound.expression, at, delta)[bound.sense == "<="]
     if share is None:
-        return proved_through_shares(inequality, sample, thresholds, delta, quick)
+        return _not_passed(bound, sample, thresholds, delta, quick)
     where = share.subset.where
     count, n = share.counts(sample.table(where, thresholds[where].value(sample)))
     side = upper if share.at_most else lower
@@ -272,9 +258,15 @@ def proved_together(
     free = not any(thresholds[s.where].may_depend_on(s) for s in subsets if not s.is_prior)
     tails = (delta, delta / count_bounds(family)) if free else (delta / len(family),) * 2
     tested, displayed = (
-        [proved_through_shares(each, sample, thresholds, tail) for each in family] for tail in tails
+        [_not_passed(each.bound, sample, thresholds, tail) for each in family] for tail in tails
     )
     return tested, displayed
+
+
+def _not_passed(bound: Bound, *known: Any) -> float:
+    """A value that the bound's expression does not pass; ``known`` are those of the largest."""
+    e = bound.expression
+    return largest_value(e, *known) if bound.sense == "<=" else -largest_value(-e, *known)
 
 
 def values_at(expression: Expression, sample: CalibrationSample, values: Any) -> Floats:

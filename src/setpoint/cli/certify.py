@@ -181,7 +181,12 @@ def _is_accepted(given: argparse.Namespace, certificate: AnyCertificate) -> bool
 
 def _options(given: argparse.Namespace, *more: str) -> dict[str, Any]:
     """What every certificate is asked with, and ``more`` options, by their names in Python."""
-    return {name: getattr(given, name) for name in ("confidence", "candidates", "guarantee", *more)}
+    return _named(given, "confidence", "candidates", "guarantee", *more)
+
+
+def _named(given: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """These options by their names in Python."""
+    return {name: getattr(given, name) for name in names}
 
 
 def _kind_of_proof(given: argparse.Namespace) -> Callable[[argparse.Namespace], AnyCertificate]:
@@ -239,22 +244,14 @@ def _three_way(given: argparse.Namespace) -> AnyCertificate:
         data.labels,
         given.accept,
         given.reject,
-        confidence=given.confidence,
-        candidates=given.candidates,
         clusters=data.clusters,
         times=data.times,
-        accept_drift=given.accept_drift,
+        **_named(given, "confidence", "candidates", "accept_drift"),
     )
     certificate = replace(certificate, label_names=data.label_names)
     if given.test is not None:
-        names = (given.score, given.label, None, given.positive)
-        test = read_scores(
-            open_table(given.test, given.decimal),
-            *names,
-            clusters=given.clusters,
-            known_as=certificate.label_names,
-            one_will_do=True,
-        )
+        source = open_table(given.test, given.decimal)
+        test = _test_rows(given, source, certificate, clusters=given.clusters)
         certificate = certificate.tested_on(test.scores, test.labels, clusters=test.clusters)
     if given.page is not None:
         _add_page(given, certificate, data)
@@ -277,12 +274,10 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
         certificate = _of_stream(given, wanted, many)
     test = None
     if given.test is not None:
-        names = (given.score, given.label, given.group, given.positive)
         source = open_table(given.test, given.decimal)
-        time = given.time if given.time in source.names else None
-        also: dict[str, Any] = {"clusters": given.clusters, "times": time, "ids": given.id}
-        also |= {"known_as": certificate.label_names, "amounts": given.amounts}
-        test = read_scores(source, *names, **also, one_will_do=True)
+        also = {"group": given.group, "clusters": given.clusters, "ids": given.id}
+        also |= {"times": given.time if given.time in source.names else None}
+        test = _test_rows(given, source, certificate, **also, amounts=given.amounts)
         tell(f"{given.test}: {note}" for note in test.notes)
         columns = None if given.group is None else {given.group: test.groups}
         known = {"groups": columns, "clusters": test.clusters, "ids": test.ids}
@@ -291,6 +286,16 @@ def _one_goal(given: argparse.Namespace) -> AnyCertificate:
     if given.page is not None and data is not None:
         _add_page(given, certificate, data, test=_columns(test))
     return certificate
+
+
+def _test_rows(
+    given: argparse.Namespace, source: TableSource, certificate: AnyCertificate, **columns: Any
+) -> Scores:
+    """The labelled rows that the certificate must survive, with labels as it calls them."""
+    names = _named(given, "score", "label", "positive")
+    return read_scores(
+        source, **names, **columns, known_as=certificate.label_names, one_will_do=True
+    )
 
 
 def _prevalence(given: list[float] | None) -> float | tuple[float, float] | None:

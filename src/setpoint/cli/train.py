@@ -37,6 +37,13 @@ from setpoint.runs.folder import MODEL_FILES
 _RESUME = "The last finished pass is kept: the same command, with any number of processes, goes on."
 _METHODS = "implicit (the default), cross_entropy, focal, weighted, resampled, ico, tfco, ..., auto"
 
+_TAKEN = (
+    *("file", "label", "positive", "group", "clusters", "time", "test", "decimal"),
+    *("method", "model", "epochs", "batch_size", "learning_rate", "seed"),
+    *("confidence", "accept_drift"),
+)
+"""Options that the recipe of a run takes as they are."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A file, its columns, the goal, and how to train."""
@@ -134,26 +141,11 @@ def _training(given: argparse.Namespace, problem: Problem, told: bool) -> Any:
     _check_trees(given)
     words = {} if problem.kind == "classes" else page_words(given)
     recipe = Recipe(
-        file=given.file,
-        label=given.label,
         problem=problem,
-        method=given.method,
-        model=given.model,
-        epochs=given.epochs,
-        batch_size=given.batch_size,
-        learning_rate=given.learning_rate,
-        seed=given.seed,
-        group=given.group,
-        test=given.test,
-        positive=given.positive,
+        **{name: getattr(given, name) for name in _TAKEN},
         drop=tuple(dict.fromkeys([*given.drop, *_not_learned_from(given)])),
         keep=tuple(given.keep),
-        confidence=given.confidence,
         baseline=not given.no_baseline and given.method != "cross_entropy",
-        clusters=given.clusters,
-        time=given.time,
-        accept_drift=given.accept_drift,
-        decimal=given.decimal,
         notes=_hints(given) if given.time is None else (*_hints(given), *_moving(given)),
         costs=words.pop("costs", None),
         words=words,

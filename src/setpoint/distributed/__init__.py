@@ -11,19 +11,20 @@ from setpoint.distributed.pool import (
     open_pool,
 )
 from setpoint.distributed.ranks import (
+    RankLost,
     Reduction,
     Row,
     average_gradients,
     in_global_batch,
     is_launched,
     join_launched,
+    own_rows,
     rank_of,
     refuse_several_ranks,
     several_ranks,
     values_of_ranks,
     workers,
 )
-from setpoint.distributed.waiting import RankLost, own_rows
 
 __all__ = [
     "Pool",

@@ -10,8 +10,7 @@ from setpoint.export.card import certificate_card, model_card
 
 if TYPE_CHECKING:
     from setpoint.export.decision import Decision
-    from setpoint.export.files import load_decision, save_decision
-    from setpoint.export.programs import to_onnx, to_program
+    from setpoint.export.files import load_decision, save_decision, to_onnx, to_program
 
 __all__ = [
     "Decision",

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from setpoint._checks import positive
+from setpoint.batch import refuse_rows
 from setpoint.losses.writing import LinearProgram, ProgramBuilder
 
 
@@ -134,7 +135,5 @@ def _checked_probabilities(probabilities: Tensor) -> Tensor:
         raise ValueError("probabilities must be a tensor [n] of one example at least.")
     p = probabilities.double()
     wrong = ~((p >= 0) & (p <= 1))
-    if wrong.any():
-        row = int(wrong.nonzero()[0, 0])
-        raise ValueError(f"Probabilities lie between 0 and 1; got {p[row].item():g} in row {row}.")
+    refuse_rows(wrong, p, "Probabilities lie between 0 and 1")
     return p

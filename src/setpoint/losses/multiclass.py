@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from setpoint.batch import check_length, check_scores, check_weights
+from setpoint.batch import check_length, check_scores, check_weights, refuse_rows
 from setpoint.distributed import refuse_several_ranks
 from setpoint.losses.auc import PairSurrogate, RocArea
 from setpoint.losses.base import (
@@ -169,10 +169,6 @@ def checked_classes(scores: Tensor, labels: Tensor, weights: Any) -> tuple[Tenso
             refuse_overflow(scores)
         check_weights(weights, first)
         wrong = (labels < 0) | (labels >= scores.shape[1]) | (labels != labels.long())
-        if wrong.any():
-            row = int(wrong.nonzero()[0, 0])
-            raise ValueError(
-                f"Labels must be whole numbers from 0 to {scores.shape[1] - 1}, one for each "
-                f"column of the scores; got {labels[row].item():g} in row {row}."
-            )
+        whole = f"Labels must be whole numbers from 0 to {scores.shape[1] - 1}"
+        refuse_rows(wrong, labels, f"{whole}, one for each column of the scores")
     return labels.long(), weights

@@ -1,5 +1,7 @@
 """Which rows were counted before: by their ids, or as a whole file or the beginning of one.
 
+Rows that belong together count once: each cluster is one draw, when it is first seen.
+
 A file is known by the values in its columns (scores, times, ids and the like, not labels that may
 be filled in later), whatever it is called, however it is written, whichever other columns were
 named before, and in any order of its rows.
@@ -7,8 +9,10 @@ named before, and in any order of its rows.
 
 from __future__ import annotations
 
+import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
@@ -16,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.certificates.copies import mixed
-from setpoint.monitoring.clusters import cluster_hashes
 
 MOST_IDS = 200_000
 """The latest ids that are kept, eight bytes each."""
@@ -24,6 +27,8 @@ _MOST_FILES = 20_000
 _TELLING = 20.0
 """Nats in the values of equal rows that make them the same rows under another name: a dozen
 different scores, or hundreds of decisions. Ten rows without an alert are like ten others."""
+_BITS = 1 << 22
+_PLACES = 3
 
 
 class CountedIds:
@@ -141,3 +146,75 @@ def _numbers(column: NDArray[Any]) -> NDArray[np.uint64]:
     if column.dtype.kind in "biuf":
         return np.ascontiguousarray(column, np.float64).view(np.uint64)
     return cluster_hashes(column).view(np.uint64)
+
+
+def cluster_hashes(column: NDArray[Any]) -> NDArray[np.int64]:
+    """A number for each cluster, the same in every run."""
+    values, which = np.unique(column.astype(str), return_inverse=True)
+    digests = (blake2b(str(value).encode(), digest_size=8).digest() for value in values)
+    found = [int.from_bytes(digest, "big", signed=True) for digest in digests]
+    return np.array(found, np.int64)[which.reshape(-1)]
+
+
+def one_row_each(clusters: NDArray[np.int64]) -> NDArray[np.intp]:
+    """The place of a random row of each cluster, in the order of the rows.
+
+    The hash of a cluster decides which of its rows it is: independent of what the rows are, and
+    the same in every run.
+    """
+    order = np.argsort(clusters, kind="stable")
+    names, first, sizes = np.unique(clusters[order], return_index=True, return_counts=True)
+    mixed = names.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    drawn = (mixed >> np.uint64(20)) % sizes.astype(np.uint64)
+    return np.sort(order[first + drawn.astype(np.intp)])
+
+
+class SeenClusters:
+    """Which clusters were counted before, in bounded memory: a Bloom filter.
+
+    A new cluster is taken for a seen one with probability :attr:`mistaken`, by its hash alone; it
+    is left out then, which loses a draw and no validity. After a million clusters that is one in
+    seven, after 200,000 one in 400.
+    """
+
+    def __init__(self) -> None:
+        self.bits = np.zeros(_BITS, bool)
+        self.left_out = 0
+        """Rows of clusters that were counted before."""
+
+    @staticmethod
+    def _places(clusters: NDArray[np.int64]) -> NDArray[np.int64]:
+        parts = [clusters >> (21 * i) & (_BITS - 1) for i in range(_PLACES)]
+        return np.stack(parts, 1)
+
+    def new(self, clusters: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which rows belong to clusters that were not seen before; from now on they were."""
+        places = self._places(clusters)
+        fresh = ~self.bits[places].all(axis=1)
+        self.bits[places[fresh]] = True
+        return np.asarray(fresh)
+
+    @property
+    def mistaken(self) -> float:
+        """The probability that a new cluster is taken for a seen one."""
+        return float(self.bits.mean() ** _PLACES)
+
+    def state(self) -> tuple[str, int]:
+        """A text and a number for JSON."""
+        packed = np.packbits(self.bits).tobytes()
+        return b64encode(zlib.compress(packed)).decode(), self.left_out
+
+    @staticmethod
+    def restore(state: Sequence[Any]) -> SeenClusters:
+        """Read :meth:`state` back; a few bytes cannot become gigabytes."""
+        found = SeenClusters()
+        found.left_out = int(state[1])
+        try:
+            text = zlib.decompressobj().decompress(b64decode(state[0]), _BITS // 8 + 1)
+        except zlib.error as error:
+            raise ValueError(f"the clusters seen cannot be read ({error})") from None
+        packed = np.frombuffer(text, np.uint8)
+        found.bits = np.unpackbits(packed).astype(bool)
+        if len(found.bits) != _BITS:
+            raise ValueError("the clusters seen are of another length")
+        return found

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Bools, Floats
+from setpoint.axes.sample import read_amounts
+from setpoint.batch import refuse_rows
 from setpoint.certificates import Certificate
 from setpoint.certificates.calibration_drift import order_of_time
 from setpoint.certificates.decisions import rounded
@@ -18,7 +20,7 @@ from setpoint.certificates.goals import as_capacity, goal_to_certify
 from setpoint.certificates.many_outputs import certified_columns
 from setpoint.certificates.sample import read_column, read_slices, scores_and_precision
 from setpoint.certificates.times import period_units, read_times
-from setpoint.monitoring.clusters import cluster_hashes
+from setpoint.monitoring.counted_rows import cluster_hashes
 from setpoint.rates import Where
 
 
@@ -121,7 +123,7 @@ def read_rows(
         None if ids is None else read_column(ids, array, "ids").astype(str),
         None if clusters is None else cluster_hashes(read_column(clusters, array, "clusters")),
         None if shares is None else read_shares(shares, array),
-        None if amounts is None else _read_amounts(amounts, array),
+        None if amounts is None else read_amounts(read_column(amounts, array, "amounts")),
         {
             name: _feature(name, column, array)
             for name, column in (more.get("features") or {}).items()
@@ -181,9 +183,7 @@ def read_labels(labels: Any, scores: NDArray[Any]) -> tuple[Bools, Bools]:
         ) from None
     known = ~np.isnan(values)
     wrong = known & (values != 0) & (values != 1)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(f"Labels must be 0 or 1, or NaN; got {values[row]:g} in row {row}.")
+    refuse_rows(wrong, values, "Labels must be 0 or 1, or NaN")
     return known, values == 1
 
 
@@ -217,20 +217,7 @@ def read_shares(shares: Any, scores: NDArray[Any]) -> Floats:
     """The probability with which each label was to be known."""
     values = np.array(np.broadcast_to(np.asarray(shares, float), scores.shape))
     wrong = ~((values > 0) & (values <= 1))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(
-            f"label_shares are probabilities above 0 and at most 1; got {values[row]:g} in "
-            f"row {row}."
-        )
-    return values
-
-
-def _read_amounts(amounts: Any, scores: NDArray[Any]) -> Floats:
-    values = read_column(amounts, scores, "amounts").astype(float)
-    if not ((values >= 0) & np.isfinite(values)).all():
-        row = int(np.argmin((values >= 0) & np.isfinite(values)))
-        raise ValueError(f"amounts must be finite and at least 0; got {values[row]} in row {row}.")
+    refuse_rows(wrong, values, "label_shares are probabilities above 0 and at most 1")
     return values
 
 

@@ -27,8 +27,7 @@ from setpoint.certificates.martingales import restart_weight
 from setpoint.certificates.sample import scores_and_precision
 from setpoint.certificates.text import text_table
 from setpoint.certificates.times import PERIODS, read_times, time_text
-from setpoint.monitoring.clusters import SeenClusters, one_row_each
-from setpoint.monitoring.counted_rows import CountedIds
+from setpoint.monitoring.counted_rows import CountedIds, SeenClusters, one_row_each
 from setpoint.monitoring.false_alarm_budget import WATCHED, budget
 from setpoint.monitoring.history import Alarm, History, Period
 from setpoint.monitoring.incoming_rows import IncomingRows, of_outputs, read_rows

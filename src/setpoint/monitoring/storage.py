@@ -10,8 +10,7 @@ import numpy as np
 from setpoint._checks import quoted_list
 from setpoint.certificates import Certificate
 from setpoint.certificates.storage import checksum, json_object, need
-from setpoint.monitoring.clusters import SeenClusters
-from setpoint.monitoring.counted_rows import CountedIds
+from setpoint.monitoring.counted_rows import CountedIds, SeenClusters
 from setpoint.monitoring.history import Alarm, History
 from setpoint.monitoring.label_selection import LabelSelection
 from setpoint.monitoring.pending_labels import PendingLabels

@@ -25,7 +25,7 @@ from setpoint.certificates.goals import as_capacity, inequalities
 from setpoint.certificates.martingales import FROM_START, confidence_sequence, restart_weight
 from setpoint.certificates.regions import signs, value_range
 from setpoint.certificates.sample import EVERYONE, NEGATIVES, POSITIVES, PRIOR
-from setpoint.monitoring.clusters import one_row_each
+from setpoint.monitoring.counted_rows import one_row_each
 from setpoint.monitoring.incoming_rows import IncomingRows
 from setpoint.monitoring.label_selection import Tally
 from setpoint.monitoring.watched_rates import CapacityWatch, Excess, RateWatch, ShareWatch

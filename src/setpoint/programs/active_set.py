@@ -19,8 +19,7 @@ from scipy.sparse.csgraph import structural_rank
 from scipy.sparse.linalg import lsmr, splu
 from torch import Tensor
 
-from setpoint.programs.scaling import equilibrate
-from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
+from setpoint.programs.standard_form import ProgramBatch, SolutionBatch, equilibrate
 
 TIGHT = 1e-9  # a slack below this share of its own terms is zero
 TIGHT_FLOOR = 1e-12  # and so is one below this share of its row

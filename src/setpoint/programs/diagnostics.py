@@ -12,8 +12,7 @@ from torch import Tensor
 
 from setpoint.programs.active_set import ActiveSet, Vertices, active_set_of, is_square
 from setpoint.programs.highs import run_highs
-from setpoint.programs.scaling import equilibrate
-from setpoint.programs.standard_form import ProgramBatch, SolutionBatch
+from setpoint.programs.standard_form import ProgramBatch, SolutionBatch, equilibrate
 
 LEAST_DISTANCE = 1e-6  # the least distance, in a unit box, of another solution
 

@@ -9,8 +9,7 @@ import torch
 from scipy.optimize import OptimizeResult, linprog
 from scipy.sparse import issparse
 
-from setpoint.programs.scaling import equilibrate
-from setpoint.programs.standard_form import NumpyProgram, ProgramBatch, SolutionBatch
+from setpoint.programs.standard_form import NumpyProgram, ProgramBatch, SolutionBatch, equilibrate
 
 HIGHS_TOLERANCE = 1e-9  # HiGHS accepts 1e-10 at the least; its default, 1e-7, shows in gradients
 LONG_COLUMN = 0.5  # share of the rows with an entry in it

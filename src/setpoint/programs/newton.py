@@ -27,8 +27,7 @@ from torch import Tensor
 
 from setpoint._checks import whole
 from setpoint.programs.active_set import Vertices, is_square
-from setpoint.programs.scaling import equilibrate
-from setpoint.programs.standard_form import PrimalDual, ProgramBatch, SolutionBatch
+from setpoint.programs.standard_form import PrimalDual, ProgramBatch, SolutionBatch, equilibrate
 
 FIRST_WEIGHT, GROWTH, LAST_WEIGHT = 30.0, 3.0, 1e6  # of the penalty
 RIDGE = 1e-7  # of the proximal term: small against the weight, makes Newton's matrix regular

@@ -1,6 +1,5 @@
 """Rates: counts, their quotients, arithmetic with them, and targets. Imports no array library."""
 
-from setpoint.rates.agreement import Agreement, kappa, mcc
 from setpoint.rates.amounts import BY_AMOUNT, AmountCost, by_amounts, is_cost
 from setpoint.rates.classes import (
     AREAS,
@@ -44,6 +43,7 @@ from setpoint.rates.expression import (
 )
 from setpoint.rates.rate import (
     CATALOGUE,
+    Agreement,
     Rate,
     accuracy,
     alerts,
@@ -54,7 +54,9 @@ from setpoint.rates.rate import (
     fnr,
     fpr,
     jaccard,
+    kappa,
     lift,
+    mcc,
     npv,
     precision,
     prevalence,

@@ -24,6 +24,7 @@ from setpoint.tables.csv_file import cells, write_csv
 from setpoint.tables.feather_sizes import BatchSize, batch_sizes
 from setpoint.tables.streams import MOST_BYTES, Opener, need_pyarrow
 from setpoint.tables.table import (
+    BINARY,
     FEATHER,
     PARQUET,
     Chunk,
@@ -298,7 +299,7 @@ class ArrowSource(TableSource):
         """See :class:`TableSource`: in the format that the name says, or in that of this table."""
         suffix = path.suffix.lower()
         own = suffix == "" and file.seekable()  # a pipe gets text
-        if not own and suffix not in (*PARQUET, *FEATHER):
+        if not own and suffix not in BINARY:
             return self._write_csv(file, path, rows, new)
         from pyarrow import ipc, parquet
 

@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from setpoint.tables.streams import Opener, need_pyarrow
 from setpoint.tables.table import (
-    FEATHER,
-    PARQUET,
+    BINARY,
     Chunk,
     NewColumns,
     TableError,
@@ -198,7 +197,7 @@ class CsvSource(TableSource):
         self, file: BinaryIO, path: Path, rows: Iterable[tuple[Chunk, NewColumns]], new: NewColumns
     ) -> int:
         """See :class:`TableSource`; with the delimiter and the encoding of this file."""
-        if path.suffix.lower() in (*PARQUET, *FEATHER):
+        if path.suffix.lower() in BINARY:
             problem = f"{path} would be csv by another name; name a .csv file with --out."
             raise TableError(self.path, problem)
         lines = (

@@ -20,6 +20,8 @@ from setpoint.tables.values import Codes, coded, missing, number_of
 CHUNK_ROWS = 65_536
 CHUNK_VALUES = 2**22  # of all columns together; wide tables are read in fewer rows at a time
 PARQUET, FEATHER = (".parquet", ".pq"), (".feather", ".arrow")
+BINARY = (*PARQUET, *FEATHER)
+"""Endings of files that are no text."""
 NO_ROWS = "has a header and no rows."
 
 
