@@ -16,7 +16,7 @@ from benchmarks.monitoring.urn_streams import urn_alarms
 from setpoint.certificates import certify
 from setpoint.certificates.drift import chance_of_difference
 from setpoint.certificates.polya_urn import RankCells, rank_evidence
-from setpoint.monitoring.false_alarm_budget import LABELLED
+from setpoint.monitoring.budgets import LABELLED
 from setpoint.monitoring.watched_scores import alert_watches
 
 FALSE_ALARM = 0.05

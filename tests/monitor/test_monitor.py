@@ -7,7 +7,7 @@ import pytest
 
 from setpoint.certificates import certify
 from setpoint.monitoring import counted_rows, pending_labels
-from setpoint.monitoring.false_alarm_budget import LABELLED, UNLABELLED, WATCHED
+from setpoint.monitoring.budgets import LABELLED, UNLABELLED, WATCHED
 from setpoint.monitoring.history import MOST_PERIODS
 from setpoint.monitoring.monitor import Monitor
 from setpoint.monitoring.watched_scores import AlertWatch

@@ -7,7 +7,7 @@ from monitor.test_monitor import DAY, days, rows
 
 from setpoint.certificates import certify
 from setpoint.monitoring import Monitor
-from setpoint.monitoring.false_alarm_budget import LABELLED, UNLABELLED
+from setpoint.monitoring.budgets import LABELLED, UNLABELLED
 
 
 def test_given_thresholds_are_proved_again_and_not_replaced():

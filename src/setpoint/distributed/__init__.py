@@ -1,15 +1,10 @@
 """Several processes: ranks of ``torch.distributed``, and a pool of workers. Needs torch."""
 
+from typing import TYPE_CHECKING
+
 import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
+from setpoint._extras import import_lazily
 from setpoint.distributed.gather import gather_rows
-from setpoint.distributed.pool import (
-    Pool,
-    Processes,
-    check_processes,
-    check_sendable,
-    count_step,
-    open_pool,
-)
 from setpoint.distributed.ranks import (
     RankLost,
     Reduction,
@@ -25,6 +20,16 @@ from setpoint.distributed.ranks import (
     values_of_ranks,
     workers,
 )
+
+if TYPE_CHECKING:
+    from setpoint.distributed.pool import (
+        Pool,
+        Processes,
+        check_processes,
+        check_sendable,
+        count_step,
+        open_pool,
+    )
 
 __all__ = [
     "Pool",
@@ -48,3 +53,5 @@ __all__ = [
     "values_of_ranks",
     "workers",
 ]
+
+__getattr__ = import_lazily(__name__)

@@ -1,17 +1,38 @@
-"""Several monitors of the same rows that share the false alarms: both sides of three ways."""
+"""Several monitors of the same rows that share the false alarms: both sides of three ways, classes.
+
+Of several classes every certified bound is watched by itself. A bound on a rate of a class
+(``recall of "cat" >= 0.9``) is one on two classes, this one against the rest: a row is an alert if
+it is decided to be of the class. One on right and wrong decisions (``accuracy >= 0.9``) counts the
+rows whose label is known; a wrong decision is the alert. Each has an equal part of the false
+alarms.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint._checks import is_number
+from setpoint.axes.arrays import Bools, Floats
+from setpoint.certificates import Certificate, ClassCertificate
+from setpoint.certificates.certificate import Claim, Point
+from setpoint.certificates.class_bounds import ClassCost, class_shares
+from setpoint.certificates.clusters import is_missing
+from setpoint.certificates.sample import read_column
 from setpoint.certificates.storage import json_object
 from setpoint.monitoring.monitor import Monitor
 from setpoint.monitoring.status import BROKEN, DRIFTING, HOLDS
+from setpoint.problems import Problem
+from setpoint.rates import Across, Bound, ClassSet
+
+_ORDER = (HOLDS, DRIFTING, BROKEN)
+WRONG: ClassSet = ()
+"""Instead of the classes of a bound: it is about right and wrong decisions."""
 
 
 class JointMonitor:
@@ -115,4 +136,197 @@ class JointMonitor:
         return cls({name: Monitor.from_json(json.dumps(part)) for name, part in parts.items()})
 
 
-_ORDER = (HOLDS, DRIFTING, BROKEN)
+class ClassMonitor(JointMonitor):
+    """Watches a certificate of several classes; made by :meth:`ClassCertificate.monitor`.
+
+    Attributes:
+        certificate: What is watched.
+        parts: A monitor for each bound, by its text.
+
+    Examples:
+        >>> from setpoint import Problem
+        >>> from setpoint.certificates import certify_shifts
+        >>> random = np.random.default_rng(0)
+        >>> def rows(n, blur=1.0):
+        ...     labels = random.integers(0, 3, n)
+        ...     return blur * random.normal(size=(n, 3)) + 3 * np.eye(3)[labels], labels
+        >>> goal = Problem.parse("maximize accuracy subject to recall of 2 >= 0.9")
+        >>> monitor = certify_shifts(*rows(3000), goal, np.zeros(3), classes=[0, 1, 2]).monitor()
+        >>> monitor.update(*rows(2000)), monitor.update(*rows(2000, 2.0)).split(":")[0]
+        ('holds', 'recall of 2 >= 0.9')
+    """
+
+    kind = "setpoint monitor of classes"
+
+    def __init__(self, certificate: ClassCertificate, parts: Mapping[str, Monitor]) -> None:
+        super().__init__(parts)
+        self.certificate = certificate
+        self._classes = {name: each for name, each, _ in _watched(certificate)}
+
+    @classmethod
+    def of(cls, certificate: ClassCertificate, false_alarm: float, by: str) -> ClassMonitor:
+        """A new monitor of a certified certificate."""
+        watched = sorted(_watched(certificate), key=lambda each: each[1] == WRONG)
+        parts: dict[str, Monitor] = {}
+        seen: set[ClassSet] = set()
+        for name, classes, one in watched:
+            fresh = classes != WRONG and classes not in seen
+            kinds = ["rates", "alerts"] if fresh else ["rates"]
+            parts[name] = one.monitor(false_alarm / len(watched), watch=kinds, by=by)
+            seen.add(classes)
+        return cls(certificate, parts)
+
+    @property
+    def rows(self) -> int:
+        """How many rows have been counted."""
+        return max(part.rows for part in self.parts.values())
+
+    def update(self, scores: Any, labels: Any = None, **columns: Any) -> str:
+        """Count new rows; the status.
+
+        Args:
+            scores: ``[n, K]``, of the model that was certified.
+            labels: The column of each row's class if it is known by now, else None, NaN or -1.
+            **columns: Those of :meth:`Monitor.update`, but amounts and features.
+        """
+        decided = self.certificate.decide(scores)
+        truth = self._read_labels(labels, decided)
+        for name, part in self.parts.items():
+            score, label, kept = self._one(name, decided, truth)
+            given = {key: _rows_of(column, kept) for key, column in columns.items()}
+            part.update(score[kept], label[kept], **given)
+        return self.status
+
+    def add_labels(self, ids: Any, labels: Any, *, label_shares: Any = None) -> str:
+        """Labels of rows that were counted before, as for :meth:`Monitor.add_labels`."""
+        names = [name for name, classes in self._classes.items() if classes == WRONG]
+        if names:
+            raise ValueError(
+                f"`{names[0]}` counts right and wrong decisions of rows whose label is known when "
+                "they come: give these rows when their labels have come, without ids=."
+            )
+        truth = self._read_labels(labels, np.asarray(ids))
+        for name, part in self.parts.items():
+            known = self._inside(name, truth)
+            part.add_labels(ids, known, label_shares=label_shares)
+        return self.status
+
+    def _one(self, name: str, decided: NDArray[Any], truth: Floats) -> tuple[Floats, Floats, Bools]:
+        """The rows of one bound: 1 for an alert, the label of two classes, which rows count."""
+        if self._classes[name] == WRONG:
+            wrong = (decided != truth).astype(float)
+            return wrong, np.zeros(len(truth)), ~np.isnan(truth)
+        alerts = self._inside(name, decided.astype(float))
+        return alerts, self._inside(name, truth), np.ones(len(truth), bool)
+
+    def _inside(self, name: str, columns: Floats) -> Floats:
+        """Whether each is one of the classes of a bound: 1 or 0, NaN if it is not known."""
+        own = [self.certificate.classes.index(each) for each in self._classes[name]]
+        return np.where(np.isnan(columns), np.nan, np.isin(columns, own))
+
+    def _read_labels(self, labels: Any, rows: NDArray[Any]) -> Floats:
+        """The column of each row's class, NaN where it is not known; one for each of ``rows``."""
+        if labels is None:
+            return np.full(len(rows), np.nan)
+        known = self.certificate.classes
+        given = read_column(labels, rows, "labels")
+        if given.dtype.kind in "biuf":
+            found = given.astype(float)
+            missing = np.isnan(found)
+        else:
+            found = np.array([each if is_number(each) else np.nan for each in given], float)
+            missing = np.array([is_missing(each) for each in given.tolist()], bool)
+        missing |= found == -1
+        wrong = ~missing & ~np.isin(found, np.arange(len(known)))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            name = given[row].item() if hasattr(given[row], "item") else given[row]
+            way = f": {name!r} is column {known.index(name)}" if name in known else ""
+            raise ValueError(
+                f"Labels are columns of scores, from 0 to {len(known) - 1}, or NaN; got "
+                f"{name!r:.40} in row {row}{way}."
+            )
+        return np.where(missing, np.nan, found)
+
+    def to_json(self) -> str:
+        """The certificate and all parts as JSON, each with its checksum."""
+        parts = {name: json.loads(part.to_json()) for name, part in self.parts.items()}
+        known = json.loads(self.certificate.to_json())
+        return json.dumps({"kind": self.kind, "certificate": known, "parts": parts})
+
+    @classmethod
+    def from_json(cls, text: str) -> ClassMonitor:
+        """Read :meth:`to_json` back; anything else, or a changed file, is a ValueError."""
+        body = json_object(text, "state of a monitor of classes")
+        if body.get("kind") != cls.kind or not isinstance(body.get("parts"), dict):
+            raise ValueError(
+                f"This is no state of a monitor of classes: kind {body.get('kind')!r:.40}."
+            )
+        certificate = ClassCertificate.from_json(json.dumps(body.get("certificate")))
+        parts = {name: Monitor.from_json(json.dumps(part)) for name, part in body["parts"].items()}
+        if set(parts) != {name for name, *_ in _watched(certificate)}:
+            raise ValueError("This is no state of a monitor of classes: its bounds are others.")
+        return cls(certificate, parts)
+
+
+def _rows_of(column: Any, kept: Bools) -> Any:
+    """Some of the rows of a column, or of each column of a dict; None and single numbers stay."""
+    if isinstance(column, Mapping):
+        return {name: _rows_of(each, kept) for name, each in column.items()}
+    return column if column is None or np.ndim(column) == 0 else np.asarray(column)[kept]
+
+
+def _watched(certificate: ClassCertificate) -> Iterator[tuple[str, ClassSet, Certificate]]:
+    """For each proved bound its text, its classes, and what is proved as one of two classes.
+
+    Raises:
+        ValueError: The certificate is not certified, or proves the mean of a cost matrix.
+    """
+    if not certificate.certified:
+        raise ValueError(f"There is nothing to watch, the goal is {certificate.status}.")
+    names, n = certificate.classes, certificate.examples
+    none = np.zeros((1, len(names)))
+    problem = Problem.parse(certificate.goal)
+    for bound, shares in class_shares(
+        problem, none, [0], certificate.shifts, classes=names, groups=_any_group(problem)
+    ).items():
+        for place, share in enumerate(shares):
+            if isinstance(share, ClassCost):
+                raise ValueError(
+                    f"`{bound}` is the mean of a cost matrix, which has no monitor: use "
+                    "check(scores, labels)."
+                )
+            (rate,) = share.bound.expression.rates()
+            every = isinstance(bound.expression, Across)
+            classes = (names[place],) if every else tuple(map(str, rate.classes))
+            alerts = sum(certificate.predicted[names.index(each)] for each in classes)
+            alerts = alerts if classes else n - certificate.right
+            one = Bound(replace(rate, classes=()), share.bound.sense, share.bound.level)
+            point = Point(None, 0.5, n, None, alerts, None)
+            yield str(share), classes, _as_two_classes(certificate, str(one), point)
+
+
+def _as_two_classes(certificate: ClassCertificate, goal: str, point: Point) -> Certificate:
+    return Certificate(
+        goal=goal,
+        status=certificate.status,
+        confidence=certificate.confidence,
+        guarantee="pac",
+        candidates=1,
+        prevalence=None,
+        dtype="float64",
+        column=None,
+        points=(point,),
+        claims=(Claim(goal, None, None, ""),),
+        objective=(),
+        assumptions=(),
+        notes=(f"one bound of: {certificate.goal}",),
+        advice=(),
+        given_thresholds=True,
+    )
+
+
+def _any_group(problem: Problem) -> dict[str, list[Any]] | None:
+    """A row of some group, for a problem with slices."""
+    columns = {name: [value] for where in problem.slices for name, value in where}
+    return columns or None

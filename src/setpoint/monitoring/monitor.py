@@ -2,7 +2,7 @@
 
 The chance of ever saying anything but "holds" while nothing has changed is at most ``false_alarm``
 for each certificate, however often one looks. It is divided among the tests
-(:mod:`setpoint.monitoring.false_alarm_budget`): certified rates
+(:mod:`setpoint.monitoring.budgets`): certified rates
 (:mod:`setpoint.monitoring.watched_rates`), and without labels the share of alerts and the ranks
 of all scores (:mod:`setpoint.monitoring.watched_scores`). A test alarms when its evidence reaches
 the reciprocal of its part. An alarm stays until :meth:`Monitor.recalibrate` or a new monitor.
@@ -27,13 +27,12 @@ from setpoint.certificates.martingales import restart_weight
 from setpoint.certificates.sample import scores_and_precision
 from setpoint.certificates.text import text_table
 from setpoint.certificates.times import PERIODS, read_times, time_text
+from setpoint.monitoring.budgets import WATCHED, budget, renew
 from setpoint.monitoring.counted_rows import CountedIds, SeenClusters, one_row_each
-from setpoint.monitoring.false_alarm_budget import WATCHED, budget
 from setpoint.monitoring.history import Alarm, History, Period
 from setpoint.monitoring.incoming_rows import IncomingRows, of_outputs, read_rows
 from setpoint.monitoring.label_selection import LabelSelection
 from setpoint.monitoring.pending_labels import PendingLabels
-from setpoint.monitoring.recalibration import renew
 from setpoint.monitoring.status import (
     BROKEN,
     DRIFTING,

@@ -1,6 +1,13 @@
 """One self-contained HTML page of plain results. Computes nothing, never imports torch."""
 
+from typing import TYPE_CHECKING
+
+from setpoint._extras import import_lazily
 from setpoint.reports.page import page
-from setpoint.reports.scored import report
+
+if TYPE_CHECKING:
+    from setpoint.reports.scored import report
 
 __all__ = ["page", "report"]
+
+__getattr__ = import_lazily(__name__)

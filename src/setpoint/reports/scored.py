@@ -99,32 +99,42 @@ def report(
     if test is None:
         rows, notes = _rows_that_prove(certificate, rows, notes)
     told: dict[str, Any] = {"label": label, "notes": notes, "by": by, "costs": costs}
-    scores, labels, values, times, ids, clusters = _labelled(certificate.goal, *rows)
-    groups = None if values is None else {column: values}
+    rows = tuple(_labelled(certificate.goal, *rows))
     test = test and tuple(_labelled(certificate.goal, *test))
     if isinstance(certificate, ThreeWayCertificate):
+        scores, labels, values, times = rows[:4]
+        groups = None if values is None else {column: values}
         rows = (scores, labels, groups, times) if test is None else (*test, None, None)[:4]
         return _three_way(certificate, rows, words, **told)
+    told |= {"group": column, "checks": checks, **words, "action": action or "flag"}
+    return page(_run_of(certificate, rows, test, told), script=script)
+
+
+def _run_of(
+    certificate: Certificate,
+    rows: tuple[Any, ...],
+    test: tuple[Any, ...] | None,
+    told: dict[str, Any],
+) -> RunResult:
+    """A certificate and its rows (scores, labels, groups, times, ids, clusters) as a run."""
+    scores, labels, values, times, ids, clusters = rows
     if certificate.lots:
         scores = certificate.resolve_ties(scores, ids, values)
         test = test and (certificate.resolve_ties(test[0], test[4], test[2]), *test[1:])
     if clusters is not None and certificate.clusters is not None:
         scores, labels, values, times = _rows_of_clusters(clusters, scores, labels, values, times)
-        told["notes"] = (*told["notes"], f"One row of each of {len(scores):,} clusters is counted.")
-    times = times if test is None else (*test, None)[3]
-    run = RunResult(
+        counted = f"One row of each of {len(scores):,} clusters is counted."
+        told = told | {"notes": (*told["notes"], counted)}
+    return RunResult(
         certificate.goal,
         _splits(certificate, (scores, labels, values), test),
         certificate.threshold_or_none,
         certificate=json.loads(certificate.to_json()),
-        group=column,
         versions={"setpoint": __version__},
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        times=times,
-        checks=checks,
-        **told | words | {"action": action or "flag"},
+        times=times if test is None else (*test, None)[3],
+        **told,
     )
-    return page(run, script=script)
 
 
 def _three_way(

@@ -1,7 +1,12 @@
-"""Recalibration: the same promise on new rows, and an account of the confidence it uses up."""
+"""What may be spent: false alarms by the tests of a monitor, confidence by its recalibrations.
+
+A recalibration makes the same promise on new rows; the account says how much of the confidence
+that uses up.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +18,13 @@ from setpoint.certificates.goals import goal_to_certify
 
 if TYPE_CHECKING:
     from setpoint.monitoring.monitor import Monitor
+
+WATCHED = ("rates", "alerts", "scores")
+LABELLED = {"rates": 0.85, "alerts": 0.11, "scores": 0.04, "features": 0.1}
+"""The part of each kind of tests, before those not watched are left out."""
+UNLABELLED = {"rates": 0.25, "alerts": 0.55, "scores": 0.20, "features": 0.1}
+"""The same where the first rows have no labels and no ids to join labels to: rates can hardly be
+tested there. It is decided before a row is counted."""
 
 
 def renew(
@@ -92,3 +104,22 @@ def _to_spend(
             "leave spend out, or certify anew and start a new monitor."
         )
     return total, delta
+
+
+def budget(
+    false_alarm: float, tests: Mapping[str, Sequence[str]], *, labelled: bool
+) -> dict[str, float]:
+    """By test its part of ``false_alarm``, from the names of the tests of each kind.
+
+    Examples:
+        >>> found = budget(0.05, {"rates": ["fpr <= 0.01"], "alerts": ["alerts"]}, labelled=True)
+        >>> {name: round(part, 4) for name, part in found.items()}
+        {'fpr <= 0.01': 0.0443, 'alerts': 0.0057}
+    """
+    parts = LABELLED if labelled else UNLABELLED
+    total = sum(parts[kind] for kind, names in tests.items() if names)
+    return {
+        name: false_alarm * parts[kind] / total / len(names)
+        for kind, names in tests.items()
+        for name in names
+    }
