@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setpoint import certify
-from setpoint.certificates import CannotPromise, score_counts, streams
-from setpoint.certificates.score_counts import ScoreCounts, StreamedScores, keys_of
+from setpoint.certificates import CannotPromise, copies, score_counts, streams
+from setpoint.certificates.copies import keys_of
+from setpoint.certificates.score_counts import ScoreCounts, StreamedScores
 from setpoint.certificates.streams import certify_table
 from setpoint.tables import TableError
 
@@ -57,7 +58,7 @@ def write(folder, files=3, **columns):
 def few_in_memory(request, monkeypatch):
     """Bins are refined to the last bit, to some bits, or read at once."""
     monkeypatch.setattr(score_counts, "MOST_SCORES", request.param)
-    monkeypatch.setattr(score_counts, "MOST_SAMPLED", request.param)
+    monkeypatch.setattr(copies, "MOST_SAMPLED", request.param)
 
 
 @pytest.mark.parametrize("ties", [False, True], ids=["no ties", "ties"])
@@ -88,7 +89,7 @@ def test_a_threshold_for_each_group(tmp_path, few_in_memory, goal):
 
 @pytest.mark.parametrize("most", [900, 2**22])
 def test_copies_are_refused_as_in_memory(tmp_path, monkeypatch, most):
-    monkeypatch.setattr(score_counts, "MOST_SAMPLED", most)
+    monkeypatch.setattr(copies, "MOST_SAMPLED", most)
     scores, labels = (np.repeat(column, 3) for column in rows(3, unlabelled=0))
     folder = write(tmp_path / "t", s=scores, y=labels)
     with pytest.raises(CannotPromise) as streamed:

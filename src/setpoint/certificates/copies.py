@@ -3,7 +3,8 @@
 Rows are compared by 64-bit digests of their features. A calibration row that is a copy of a
 training row is no new case: the certificate would be about rows that the classifier has seen. In
 tables of few different values equal rows are no copies. So a warning needs a column whose values
-tell rows apart, and more pairs of equal rows than independent columns would give by chance.
+tell rows apart, and more pairs of equal rows than independent columns would give by chance. Of
+scores alone it is looked at how often each occurs; of very many, of a sample of them.
 """
 
 from __future__ import annotations
@@ -15,8 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint.axes.arrays import Floats
+
 AnyArray = NDArray[Any]
 Digests = NDArray[np.uint64]
+Counts64 = NDArray[np.int64]
+TOP_BIT = np.uint64(1 << 63)
+MOST_SAMPLED = 2**20
+"""Different scores by which copies are looked for."""
 _SAMPLE = 1000
 """Rows by which the chance of equal values in a column is estimated."""
 _COINCIDENCE = 0.01
@@ -165,3 +172,37 @@ def count_tries(table: str, scores: AnyArray) -> int:
     tries = _tried.setdefault(table, set())
     tries.add(hashlib.sha256(np.ascontiguousarray(scores).tobytes()).hexdigest())
     return len(tries)
+
+
+def multiplicities_of(scores: NDArray[Any], rows: int) -> Counts64:
+    """How often each of a sample of the different scores occurs; ``scores`` are sorted.
+
+    Args:
+        scores: Of one category.
+        rows: How many rows all categories have.
+    """
+    if rows > MOST_SAMPLED:
+        scores = scores[in_sample(keys_of(scores.astype(np.float64)), sample_level(rows))]
+    if not len(scores):
+        return np.empty(0, np.int64)
+    edges = np.concatenate([[True], scores[1:] != scores[:-1], [True]])
+    return np.diff(np.flatnonzero(edges))
+
+
+def in_sample(keys: Digests, level: int) -> NDArray[np.bool_]:
+    """Which keys are in a sample of about ``level / 2^32`` of the different ones."""
+    if level >= 2**32:
+        return np.ones(len(keys), bool)
+    mixed = (keys ^ (keys >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    return np.asarray(mixed >> np.uint64(32) < np.uint64(level))
+
+
+def sample_level(rows: int) -> int:
+    """The level at which a sample has about :data:`MOST_SAMPLED` of ``rows`` scores."""
+    return 2**32 if rows <= MOST_SAMPLED else 2**32 * MOST_SAMPLED // rows
+
+
+def keys_of(scores: Floats) -> Digests:
+    """Whole numbers in the order of the scores; -0.0 is 0.0."""
+    bits = (scores + 0.0).view(np.uint64)
+    return np.where(bits & TOP_BIT, ~bits, bits | TOP_BIT)

@@ -18,8 +18,8 @@ from setpoint._checks import number, plural
 from setpoint.axes.arrays import Bools, Floats, as_array, text_labels
 from setpoint.axes.sample import one_output
 from setpoint.batch import check_labels, check_length, check_scores, column_of, missing_labels
+from setpoint.certificates.copies import multiplicities_of
 from setpoint.certificates.decisions import SCORE_PRECISIONS
-from setpoint.certificates.score_counts import multiplicities_of
 from setpoint.rates import Counts, Expression, Where
 
 if TYPE_CHECKING:

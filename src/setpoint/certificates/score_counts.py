@@ -21,17 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats
+from setpoint.certificates.copies import TOP_BIT, Counts64, in_sample, keys_of, sample_level
 
 MOST_SCORES = 2**21
 """Scores that are read into memory at a time."""
-MOST_SAMPLED = 2**20
-"""Different scores by which copies are looked for."""
 _DIGIT, _BITS = 16, 64
 _BINS = 2**_DIGIT
 _MOST_LEAVES = 2
-_TOP = np.uint64(1 << 63)
 
-Counts64 = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
 
@@ -106,43 +103,9 @@ def _added(pairs: tuple[tuple[Keys, Counts64], ...]) -> tuple[Keys, Counts64]:
     return keys, counts.astype(np.int64)
 
 
-def in_sample(keys: Keys, level: int) -> NDArray[np.bool_]:
-    """Which keys are in a sample of about ``level / 2^32`` of the different ones."""
-    if level >= 2**32:
-        return np.ones(len(keys), bool)
-    mixed = (keys ^ (keys >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    return np.asarray(mixed >> np.uint64(32) < np.uint64(level))
-
-
-def multiplicities_of(scores: NDArray[Any], rows: int) -> Counts64:
-    """How often each of a sample of the different scores occurs; ``scores`` are sorted.
-
-    Args:
-        scores: Of one category.
-        rows: How many rows all categories have.
-    """
-    if rows > MOST_SAMPLED:
-        scores = scores[in_sample(keys_of(scores.astype(np.float64)), sample_level(rows))]
-    if not len(scores):
-        return np.empty(0, np.int64)
-    edges = np.concatenate([[True], scores[1:] != scores[:-1], [True]])
-    return np.diff(np.flatnonzero(edges))
-
-
-def sample_level(rows: int) -> int:
-    """The level at which a sample has about :data:`MOST_SAMPLED` of ``rows`` scores."""
-    return 2**32 if rows <= MOST_SAMPLED else 2**32 * MOST_SAMPLED // rows
-
-
-def keys_of(scores: Floats) -> Keys:
-    """Whole numbers in the order of the scores; -0.0 is 0.0."""
-    bits = (scores + 0.0).view(np.uint64)
-    return np.where(bits & _TOP, ~bits, bits | _TOP)
-
-
 def scores_of(keys: Keys) -> Floats:
     """The scores of keys."""
-    bits = np.where(keys & _TOP, keys ^ _TOP, ~keys)
+    bits = np.where(keys & TOP_BIT, keys ^ TOP_BIT, ~keys)
     return np.ascontiguousarray(bits).view(np.float64)
 
 

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats
+from setpoint.certificates.copies import mixed
 from setpoint.certificates.decisions import halfway
 from setpoint.certificates.goals import CertificateGoal, Inequality, count_bounds
 from setpoint.certificates.proofs import (
@@ -288,8 +289,6 @@ def random_numbers(sample: CalibrationSample) -> Floats:
     alone, samples of the same few scores would be split alike, and the shares that such a split
     gets wrong would be wrong every time.
     """
-    from setpoint.certificates.copies import mixed
-
     bits = (sample.scores.astype(np.float64) + 0.0).view(np.uint64)  # -0.0 becomes 0.0
     traits = [mask.astype(np.uint64) for mask in traits_of(sample)]
     alike = np.zeros(len(bits), bool)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from setpoint.certificates.certificate import Certificate
 from setpoint.certificates.certification import certify_sample
+from setpoint.certificates.copies import keys_of
 from setpoint.certificates.goals import (
     ACCEPTED,
     REJECTED,
@@ -38,7 +39,7 @@ from setpoint.certificates.sample import (
     CannotPromise,
     Subset,
 )
-from setpoint.certificates.score_counts import Query, ScoreCounts, StreamedScores, keys_of
+from setpoint.certificates.score_counts import Query, ScoreCounts, StreamedScores
 from setpoint.certificates.selection import prefers_low
 from setpoint.rates import Where
 from setpoint.tables import NO_ROWS, Chunk, LabelNames, TableError, need_column, open_table
