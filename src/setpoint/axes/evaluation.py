@@ -5,13 +5,14 @@ The search of groups, classes and queries is imported for the first problem of t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from setpoint._checks import plural
 from setpoint.axes.areas import area
-from setpoint.axes.arrays import Floats, quiet, to_numpy
+from setpoint.axes.arrays import Floats, as_array, quiet, to_numpy
 from setpoint.axes.choice import (
     Choice,
     check_feasible,
@@ -20,11 +21,10 @@ from setpoint.axes.choice import (
     rates_reached,
     representable,
 )
-from setpoint.axes.outputs import with_labels
 from setpoint.axes.sample import read_to_evaluate
 from setpoint.axes.scan import place
 from setpoint.axes.specification import PER_GROUP, Specification
-from setpoint.batch import ScoredExamples
+from setpoint.batch import ScoredExamples, missing_labels
 
 
 def evaluate_problem(problem: Specification, examples: ScoredExamples, thresholds: Any) -> float:
@@ -46,6 +46,35 @@ def evaluate_problem(problem: Specification, examples: ScoredExamples, threshold
             return defined(problem, area(problem, sample.cuts), sample)
         at = _in_rows(problem, thresholds, examples.groups, sample.scores[0])
         return objective_value(problem, sample.tables_at(at[None]), sample)
+
+
+def with_labels(given: ScoredExamples) -> ScoredExamples:
+    """The examples whose label is not missing; all of them, as they are, if none is.
+
+    Raises:
+        ValueError: Every label is missing.
+
+    Examples:
+        >>> kept = with_labels(ScoredExamples([3.0, 2.0], [1, None], groups={"g": ["a", "b"]}))
+        >>> kept.scores.tolist(), kept.labels.tolist(), kept.groups["g"].tolist()
+        ([3.0], [1.0], ['a'])
+    """
+    truth = as_array(given.labels, "labels")
+    gone = missing_labels(truth) if truth.dtype.kind in "biuf" else truth == np.array(None)
+    known = np.ones(truth.shape, bool) if gone is None else ~np.asarray(gone)
+    if np.all(known) or truth.size != len(truth):  # several columns have their own rules
+        return given
+    if not known.any():
+        raise ValueError("No row has a label.")
+
+    def kept(name: str, column: Any) -> Any:
+        if column is None or name == "classes":
+            return column
+        if isinstance(column, Mapping):
+            return {key: kept(name, values) for key, values in column.items()}
+        return as_array(column, name)[known.reshape(-1)]
+
+    return ScoredExamples(*(kept(name, column) for name, column in given._asdict().items()))
 
 
 def choose_thresholds(problem: Specification, examples: ScoredExamples) -> Choice:

@@ -1,4 +1,4 @@
-"""Several binary outputs of one model, by name, and rows without a label."""
+"""Several binary outputs of one model, by name, each with the rows that have a label of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import as_array
-from setpoint.batch import ScoredExamples, missing_labels
+from setpoint.batch import missing_labels
 
 
 def output_names(outputs: Sequence[str]) -> tuple[str, ...]:
@@ -57,35 +57,6 @@ def columns_of_outputs(
         own, truth, gone = (x.reshape(len(s), -1)[:, place] for x in (s, y, absent))
         known = ~gone
         yield name, own[known], truth[known], None if w is None else w[known]
-
-
-def with_labels(given: ScoredExamples) -> ScoredExamples:
-    """The examples whose label is not missing; all of them, as they are, if none is.
-
-    Raises:
-        ValueError: Every label is missing.
-
-    Examples:
-        >>> kept = with_labels(ScoredExamples([3.0, 2.0], [1, None], groups={"g": ["a", "b"]}))
-        >>> kept.scores.tolist(), kept.labels.tolist(), kept.groups["g"].tolist()
-        ([3.0], [1.0], ['a'])
-    """
-    truth = as_array(given.labels, "labels")
-    gone = missing_labels(truth) if truth.dtype.kind in "biuf" else truth == np.array(None)
-    known = np.ones(truth.shape, bool) if gone is None else ~np.asarray(gone)
-    if np.all(known) or truth.size != len(truth):  # several columns have their own rules
-        return given
-    if not known.any():
-        raise ValueError("No row has a label.")
-
-    def kept(name: str, column: Any) -> Any:
-        if column is None or name == "classes":
-            return column
-        if isinstance(column, Mapping):
-            return {key: kept(name, values) for key, values in column.items()}
-        return as_array(column, name)[known.reshape(-1)]
-
-    return ScoredExamples(*(kept(name, column) for name, column in given._asdict().items()))
 
 
 def of_each(values: Any, outputs: Sequence[str]) -> dict[str, Any]:
