@@ -181,10 +181,10 @@ def _is_accepted(given: argparse.Namespace, certificate: AnyCertificate) -> bool
 
 def _options(given: argparse.Namespace, *more: str) -> dict[str, Any]:
     """What every certificate is asked with, and ``more`` options, by their names in Python."""
-    return _named(given, "confidence", "candidates", "guarantee", *more)
+    return _picked(given, "confidence", "candidates", "guarantee", *more)
 
 
-def _named(given: argparse.Namespace, *names: str) -> dict[str, Any]:
+def _picked(given: argparse.Namespace, *names: str) -> dict[str, Any]:
     """These options by their names in Python."""
     return {name: getattr(given, name) for name in names}
 
@@ -246,7 +246,7 @@ def _three_way(given: argparse.Namespace) -> AnyCertificate:
         given.reject,
         clusters=data.clusters,
         times=data.times,
-        **_named(given, "confidence", "candidates", "accept_drift"),
+        **_picked(given, "confidence", "candidates", "accept_drift"),
     )
     certificate = replace(certificate, label_names=data.label_names)
     if given.test is not None:
@@ -292,7 +292,7 @@ def _test_rows(
     given: argparse.Namespace, source: TableSource, certificate: AnyCertificate, **columns: Any
 ) -> Scores:
     """The labelled rows that the certificate must survive, with labels as it calls them."""
-    names = _named(given, "score", "label", "positive")
+    names = _picked(given, "score", "label", "positive")
     return read_scores(
         source, **names, **columns, known_as=certificate.label_names, one_will_do=True
     )
