@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ from setpoint.batch import ScoredExamples, check_scores
 from setpoint.certificates.certificate import Claim, Record
 from setpoint.certificates.class_bounds import class_shares, is_provable
 from setpoint.certificates.clusters import cluster_codes
-from setpoint.certificates.drift import Check, Finding, compare_shares, verdict_on
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certificates.regions import weights
 from setpoint.certificates.storage import need
@@ -36,6 +35,9 @@ from setpoint.certificates.text import TextRows, claim_rows, share_text, titled
 from setpoint.certificates.times import period_of, read_times
 from setpoint.problems import Infeasible, Problem
 from setpoint.rates import Bound, numeral
+
+if TYPE_CHECKING:
+    from setpoint.certificates.drift import Check, Finding
 
 NO_CERTIFICATE = "no certificate"
 ASSUMED = (
@@ -142,6 +144,8 @@ class ClassCertificate(Record):
         Returns:
             A verdict in words, with its numbers and an exit code for cron.
         """
+        from setpoint.certificates.drift import compare_shares, verdict_on
+
         level = check_share(significance, "significance", ends=False)
         if self.status in (NOT_CERTIFIED, INFEASIBLE):
             why = self.notes[0]
@@ -178,6 +182,8 @@ class ClassCertificate(Record):
 
     def _tests(self, scores: Any, labels: Any, groups: Any, level: float) -> list[Finding]:
         """A test of every certified share."""
+        from setpoint.certificates.drift import Finding
+
         given = {"classes": self.classes, "groups": groups}
         shares = class_shares(Problem.parse(self.goal), scores, labels, self.shifts, **given)
         every = [share for own in shares.values() for share in own]
