@@ -40,6 +40,7 @@ from setpoint.cli.common import (
     several_columns,
     tell,
 )
+from setpoint.problems import holds_always
 from setpoint.rates import coverage
 from setpoint.tables import Scores, TableSource, open_table, read_score_columns, read_scores
 
@@ -373,8 +374,8 @@ def _proved(given: argparse.Namespace, data: Scores) -> Certificate:
     proved on the other half.
     """
     options = _options(given, "prevalence", "accept_drift", "old_threshold")
-    problem = gap_goal(given.goal)
-    if problem is None or given.group is None:
+    problem = None if given.group is None else gap_goal(given.goal)
+    if problem is None:
         groups = None if given.group is None else {given.group: data.groups}
         options |= {"groups": groups, "clusters": data.clusters, "times": data.times}
         options |= {"amounts": data.amounts, "largest_amount": given.largest_amount}
@@ -473,6 +474,9 @@ def _check_goal(text: str, label: str | None, group: str | None) -> CertificateG
     columns = {column for where in found.wheres for column, _ in where}
     if columns - {group}:
         raise UserError(f"--goal {text!r} looks at groups: add --group {min(columns)} (one only).")
+    for bound in found.bounds:
+        if bound.excludes_nothing:
+            raise UserError(f"{holds_always(bound)} Leave it out, or choose another level.")
     return found
 
 
