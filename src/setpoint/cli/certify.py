@@ -119,7 +119,8 @@ def run(given: argparse.Namespace) -> int:
     if given.out is not None:
         tell(_others_of_these_rows(given.out, certificate.fingerprint))
         given.files = {given.out: f"{_indented(certificate)}\n".encode(), **given.files}
-    write_files(given.files, force=given.force)
+    if given.files:
+        write_files(given.files, force=given.force)
     print(_indented(certificate) if given.json else certificate)
     return DONE if _is_accepted(given, certificate) else NOT_PROVED
 
