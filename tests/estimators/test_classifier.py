@@ -169,6 +169,17 @@ def test_very_few_rows_are_not_split():
     assert len(model.splits_["train"]) == len(model.splits_["validation"]) == 30
 
 
+def test_trees_that_know_ten_positives_by_heart_do_not_decide():
+    """Chosen by the rows that trained, twice the false alarms asked for came on new rows."""
+    x, y = draw_array(400, 0, gap=0.5, features=6)
+    y = y * (np.cumsum(y) <= 10)
+    with pytest.warns(NotCertifiedWarning, match="under 20 rows"):
+        model = Classifier("fpr <= 0.05", epochs=5, random_state=0).fit(x, y)
+    assert "linear_0, implicit" in model.histories_
+    x, y = draw_array(4000, 1, gap=0.5, features=6)
+    assert model.predict(x[y == 0]).mean() <= 0.08
+
+
 def test_sample_weights_train_but_are_not_certified():
     x, y = data()
     weights = np.where(y == 1, 2.0, 1.0)

@@ -215,6 +215,11 @@ def test_bad_clusters_and_times_certify_nothing(model, given, error):
         sklearn.clone(model).fit(x, y, **given)
 
 
+def test_without_times_nobody_is_told_of_late_rows():
+    with pytest.raises(ValueError, match="Of 1 cluster 1 must be held out.* leave clusters= out"):
+        Related(np.zeros(5, np.int64)).hold_out(0.2, np.random.RandomState(0))
+
+
 def test_groups_with_a_threshold_each_are_chosen_and_proved_on_other_clusters():
     x, y, who = customers(1200, 3)
     sex = np.where(who % 2 == 0, "f", "m")

@@ -121,10 +121,11 @@ def test_the_shared_start_is_used():
     assert shared.fitted["b"].best < none.fitted["b"].best  # undoing takes longer than starting
 
 
-def test_a_finished_portfolio_is_read_back(tmp_path):
+@pytest.mark.parametrize("options", [{}, {"steps": 1}, {"shared": 0.0}], ids=str)
+def test_a_finished_portfolio_is_read_back(tmp_path, options):
     members = {"a": Method(lambda *_: focal), "b": Method(lambda *_: worst)}
-    first = run(members, checkpoint=tmp_path)
-    again = run(members, checkpoint=tmp_path)
+    first = run(members, checkpoint=tmp_path, **options)
+    again = run(members, checkpoint=tmp_path, **options)
     assert isinstance(again, Best)
     assert again.name == first.name
     assert again.fitted["a"].best == first.fitted["a"].best

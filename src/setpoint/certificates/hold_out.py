@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint._checks import plural
 from setpoint.batch import check_length
 from setpoint.certificates.clusters import cluster_codes
 from setpoint.certificates.copies import AnyArray
@@ -77,9 +78,12 @@ class Related(NamedTuple):
         held_out = np.isin(self.clusters, random.permutation(names)[:count])
         past = ~held_out if self.times is None else ~held_out & ~late
         if not past.any():
+            late_rows, options = " with late rows", "clusters= or order="
+            if self.times is None:
+                late_rows, options = "", "clusters="
             raise ValueError(
-                f"Of {len(names):,} clusters with late rows {count:,} are held out, and no row is "
-                "left to train on: pass more clusters, or leave clusters= or order= out."
+                f"Of {plural(len(names), 'cluster')}{late_rows} {count:,} must be held out, and no "
+                f"row is left to train on: pass more clusters, or leave {options} out."
             )
         return everyone[past], everyone[held_out & late]
 

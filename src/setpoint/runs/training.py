@@ -347,7 +347,8 @@ def deal_rows(recipe: Recipe) -> Shares | DealtRows:
         past = related.part(rest)
         train, chosen = past.hold_out(shares.validation / (1 - shares.calibration), random)
     except ValueError as error:
-        raise TableError(recipe.file, f"{' and '.join(named)}: {error}") from None
+        why = str(error).replace("order=", "--time")
+        raise TableError(recipe.file, f"{' and '.join(named)}: {why}") from None
     parts[rest[train]], parts[rest[chosen]], parts[certified] = 0, 1, 2
     return DealtRows(parts, np.concatenate(labelled), *related)
 

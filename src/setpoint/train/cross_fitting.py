@@ -29,8 +29,6 @@ STEPS_OF_FOLD = 500
 """Steps of one model of a fold, if no number of passes is given: three cost what one did."""
 MOST_ROWS = 10_000
 """Of more rows one part is enough to choose by."""
-_FEWEST_HELD = 5
-"""Rows of the rarest class in a fold."""
 
 Folds = NDArray[np.int64]
 FitFold = Callable[[str, Validation, Validation, int], Best]
@@ -58,7 +56,10 @@ def pays(rows: int, times: Any) -> bool:
 
 
 def folds_for(rows: Validation, clusters: Any, seed: int) -> Folds | None:
-    """The fold of each row; None if a fold would lack what the goal speaks of.
+    """The fold of each row; None if a fold would lack a class, or what the goal speaks of.
+
+    A positive or two in a fold choose little, but where that is all there is, the other way is to
+    choose by the rows that trained: then trees that know them by heart have all the weight.
 
     Args:
         rows: All rows to learn from, and the goal.
@@ -68,7 +69,7 @@ def folds_for(rows: Validation, clusters: Any, seed: int) -> Folds | None:
     labels = rows.y.cpu().numpy()
     folds = deal_folds(labels, clusters, np.random.RandomState(seed))
     counts = [np.bincount(labels[folds == f], minlength=labels.max() + 1) for f in range(FOLDS)]
-    if np.min(counts) < _FEWEST_HELD:
+    if np.min(counts) == 0:
         return None
     try:
         for _, held in _pairs(rows, folds):

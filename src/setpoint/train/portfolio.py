@@ -113,7 +113,7 @@ def fit_best(
     others = {name: member for name, member in members.items() if not start or name != START}
     fitted = {}
     for name, member in others.items():
-        place = folder / name if folder is not None and start else folder
+        place = folder / name if folder is not None and len(members) > 1 else folder
         given = {**common, "steps": left, "validation": validation, "checkpoint": place}
         module, criterion = member.build(deepcopy(model).train(), validation.problem, left)
         found = fit(module, criterion, x, y, sampler=member.sampler(batch_size), **given)
