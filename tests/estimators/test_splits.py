@@ -216,7 +216,7 @@ def test_bad_clusters_and_times_certify_nothing(model, given, error):
 
 
 def test_without_times_nobody_is_told_of_late_rows():
-    with pytest.raises(ValueError, match="Of 1 cluster 1 must be held out.* leave clusters= out"):
+    with pytest.raises(ValueError, match=r"Of 1 cluster 1 must be held out.* leave clusters= out"):
         Related(np.zeros(5, np.int64)).hold_out(0.2, np.random.RandomState(0))
 
 
