@@ -5,9 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from setpoint import Certificate, Decision, certify
+from setpoint import Certificate, Classifier, Decision, certify
 from setpoint.certificates import certify_three_way, row_numbers
 from setpoint.export import load_decision, save_decision, to_onnx, to_program
+from setpoint.train.stacking import Stacked
 
 MANY = 100_000
 
@@ -241,6 +242,25 @@ def test_ties_broken_by_lot_here_and_in_onnx(tmp_path, grouped):
     save_decision(decision.half(), tmp_path / "d.safetensors")
     with pytest.raises(ValueError, match="pass ids="):
         load_decision(tmp_path / "d.safetensors", Sum())(x, places)
+
+
+@pytest.mark.parametrize("model", ["linear", "mlp"])
+def test_a_trained_classifier_is_exported_for_any_batch(model, tmp_path):
+    import onnxruntime
+
+    random = np.random.default_rng(0)
+    y = random.random(1000) < 0.3
+    x = random.normal(size=(1000, 3)) + 2 * y[:, None]
+    fitted = Classifier("fpr <= 0.1", model=model, epochs=1, random_state=0).fit(x, y)
+    summed = Stacked({"a": fitted.module_, "b": fitted.module_}, [0.5, 0.5], [0.0])
+    rows = torch.from_numpy(x)
+    for module in (fitted.module_, summed):
+        decision = Decision(module, fitted.certificate_)
+        decided, _ = to_program(decision, rows[:4]).module()(rows)
+        assert (decided.numpy() == (fitted.predict(x) == 1)).all()
+    to_onnx(Decision(fitted.module_, fitted.certificate_), rows[:4], tmp_path / "d.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "d.onnx"))
+    assert (session.run(["decisions"], {"x": x})[0] == (fitted.predict(x) == 1)).all()
 
 
 def test_three_ways_here_and_in_onnx(tmp_path):

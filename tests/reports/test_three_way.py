@@ -102,3 +102,15 @@ def test_from_a_shell(found, tmp_path, capsys):
     for option in (("--latest", "9"), ("--prevalence", "0.1")):
         assert run("certify", tmp_path / "s.csv", *columns, *sides, *option) == 2
         assert f"{option[0]} goes with --goal" in capsys.readouterr().err
+
+
+def test_of_clusters_the_page_counts_the_rows_that_the_certificate_rests_on():
+    random = np.random.default_rng(0)
+    customer = np.repeat(np.arange(3000), 1 + np.arange(3000) % 3)
+    y = (random.random(3000) < 0.3)[customer]
+    s = random.normal(size=len(y)) + 3 * y
+    found = certify_three_way(s, y, "precision >= 0.9", "npv >= 0.9", clusters=customer)
+    page = report(s, y, found, clusters=customer, groups=np.where(y, "a", "b"))
+    assert "Measured on calibration data" in page
+    assert {row["cases"]["total"] for row in numbers(page)["decisions"]} == {3000}
+    assert "The 3,000 clusters are independent draws" in page

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from reports.sample import certificate, result
 
 from setpoint import certify, fnr, fpr
 from setpoint.reports import report
+from setpoint.reports.svg import logarithmic
 from setpoint.reports.text import date, in_units, money, percent, rate_name, signed
 from setpoint.reports.wording import bounds_in_words, headline, participle
 from setpoint.results import Findings, clopper_pearson
@@ -153,6 +155,21 @@ def test_the_certificate_and_the_page_show_one_kind_of_interval():
     assert recall.low == pytest.approx(clopper_pearson(counts[0] - 1, counts[1]).low, rel=1e-12)
 
 
+@pytest.mark.parametrize("goal", ["fpr <= 8 %", 'maximize recall subject to fpr on g="a" <= 5 %'])
+def test_with_groups_and_clusters_calibration_rows_are_no_test_rows(goal):
+    random = np.random.default_rng(1)
+    customer = np.repeat(np.arange(3000), 1 + np.arange(3000) % 3)
+    group = random.choice(["a", "b"], len(customer))
+    y = random.random(len(customer)) < 0.2
+    s = random.normal(size=len(y)) + 2 * y
+    found = certify(s, y, goal, clusters=customer, groups={"g": group})
+    again = report(s[::-1], y[::-1], found, clusters=customer[::-1], groups={"g": group[::-1]})
+    assert "On calibration data" in again
+    assert "test data" not in again.split("Test data are the fairest judge")[0]
+    other = report(s[:99], y[:99], found, clusters=customer[:99], groups={"g": np.full(99, "a")})
+    assert "On test data" in other
+
+
 def test_of_clusters_the_page_shows_the_rates_that_the_certificate_tells():
     random = np.random.default_rng(0)
     customer = np.repeat(np.arange(1500), 1 + np.arange(1500) % 4)
@@ -167,3 +184,14 @@ def test_of_clusters_the_page_shows_the_rates_that_the_certificate_tells():
     assert row["bounds"][0]["value"] == found.claims[0].measured
     assert percent(recall.value) in page
     assert "<small>0 of 0" not in page
+    assert "the certificate&#39;s: means over clusters" in page
+
+
+def test_labels_below_a_logarithmic_axis_do_not_touch():
+    for level in (0.0001, 0.001, 0.002, 0.01, 0.05):
+        scale = logarithmic(level / 20, level * 10)
+        places = [(342 * scale.place(value), 7 * len(text)) for value, text in scale.ticks]
+        assert len(places) >= 4
+        assert any(value == pytest.approx(level) for value, _ in scale.ticks)
+        for (x, wide), (y, broad) in pairwise(places):
+            assert y - x >= (wide + broad) / 2

@@ -67,18 +67,19 @@ class StandardizedNetwork(nn.Module):
             ValueError: The network's output has another shape.
         """
         standardized = (x.double() * self.scale - self.centre) / self.deviation
+        rows = x.shape[0]  # ``len(x)`` would be a constant of an exported graph
         scores: Tensor = self.network(standardized.to(self.dtype))
         if self.outputs == 1:
-            if scores.numel() != len(x):
+            if scores.numel() != rows:
                 raise ValueError(
                     "model must give one score per row, [n] or [n, 1]; "
-                    f"it gave {tuple(scores.shape)} for {len(x)} rows."
+                    f"it gave {tuple(scores.shape)} for {rows} rows."
                 )
             return scores.reshape(-1)
-        if scores.shape != (len(x), self.outputs):
+        if scores.shape != (rows, self.outputs):
             raise ValueError(
                 f"model must give one score for each of {self.outputs} classes, "
-                f"[n, {self.outputs}]; it gave {tuple(scores.shape)} for {len(x)} rows."
+                f"[n, {self.outputs}]; it gave {tuple(scores.shape)} for {rows} rows."
             )
         return scores
 

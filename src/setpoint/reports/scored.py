@@ -14,14 +14,20 @@ from setpoint._version import __version__
 from setpoint.axes.arrays import as_array
 from setpoint.certificates import Certificate, ThreeWayCertificate
 from setpoint.certificates.decisions import exceeds
+from setpoint.certificates.drift import certified_goals
+from setpoint.certificates.goals import goal_to_certify
 from setpoint.certificates.hold_out import Related
 from setpoint.certificates.sample import (
     binary_labels,
     calibration_sample,
     labels_and_known,
     only_alerts,
+    read_slices,
+    sample_of,
+    scores_and_precision,
 )
 from setpoint.certificates.times import read_times
+from setpoint.rates import Where
 from setpoint.reports.page import page
 from setpoint.reports.three_way_page import three_way_page
 from setpoint.reports.wording import nouns_from
@@ -101,6 +107,14 @@ def report(
     told: dict[str, Any] = {"label": label, "notes": notes, "by": by, "costs": costs}
     rows = tuple(_labelled(certificate.goal, *rows))
     test = test and tuple(_labelled(certificate.goal, *test))
+    if isinstance(certificate, Certificate) and certificate.lots:
+        rows = (certificate.resolve_ties(rows[0], rows[4], rows[2]), *rows[1:])
+        test = test and (certificate.resolve_ties(test[0], test[4], test[2]), *test[1:])
+    if clusters is not None and certificate.clusters is not None:
+        drawn = _rows_of_clusters(certificate, rows, column)
+        rows = tuple(None if c is None else np.asarray(c)[drawn] for c in rows)
+        counted = f"One row of each of {len(rows[0]):,} clusters is counted."
+        told["notes"] = (*told["notes"], counted)
     if isinstance(certificate, ThreeWayCertificate):
         scores, labels, values, times = rows[:4]
         groups = None if values is None else {column: values}
@@ -116,15 +130,8 @@ def _run_of(
     test: tuple[Any, ...] | None,
     told: dict[str, Any],
 ) -> RunResult:
-    """A certificate and its rows (scores, labels, groups, times, ids, clusters) as a run."""
-    scores, labels, values, times, ids, clusters = rows
-    if certificate.lots:
-        scores = certificate.resolve_ties(scores, ids, values)
-        test = test and (certificate.resolve_ties(test[0], test[4], test[2]), *test[1:])
-    if clusters is not None and certificate.clusters is not None:
-        scores, labels, values, times = _rows_of_clusters(clusters, scores, labels, values, times)
-        counted = f"One row of each of {len(scores):,} clusters is counted."
-        told = told | {"notes": (*told["notes"], counted)}
+    """A certificate and its rows (scores, labels, groups, times) as a run."""
+    scores, labels, values, times = rows[:4]
     return RunResult(
         certificate.goal,
         _splits(certificate, (scores, labels, values), test),
@@ -245,13 +252,23 @@ def _group_column(groups: Any, needed: str | None) -> tuple[str, Any]:
     return column, values
 
 
-def _rows_of_clusters(clusters: Any, scores: Any, labels: Any, *others: Any) -> Any:
-    """Scores, labels and other columns (or None) of the row that stands for each cluster."""
+def _rows_of_clusters(
+    certificate: Certificate | ThreeWayCertificate, rows: tuple[Any, ...], column: str
+) -> Any:
+    """The row that stands for each cluster, as the certificate drew it from the same rows."""
     from setpoint.certificates.clusters import by_cluster
 
-    drawn = by_cluster(calibration_sample(scores, labels, None, ()), clusters).drawn
-    which = slice(None) if drawn is None else drawn
-    return [None if c is None else np.asarray(c)[which] for c in (scores, labels, *others)]
+    scores, labels, values, _, _, clusters = rows
+    groups = {} if values is None else {column: values}
+    wheres: dict[Where, None] = {}
+    if isinstance(certificate, Certificate):
+        named = goal_to_certify(certificate.goal).wheres
+        wheres = dict.fromkeys([*certified_goals(certificate).wheres, *named])
+    known = tuple(w for w in wheres if all(name in groups for name, _ in w))
+    array, precision = scores_and_precision(scores)
+    slices = read_slices(groups, known, array, empty=True)
+    drawn = by_cluster(sample_of(array, precision, labels, slices, None), clusters).drawn
+    return slice(None) if drawn is None else drawn
 
 
 def _is_calibration(scores: Any, labels: Any, certificate: Certificate) -> bool:

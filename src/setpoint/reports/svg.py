@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -50,8 +50,18 @@ def logarithmic(low: float, high: float) -> Scale:
     fine = (1, 2, 5) if high / low < 300 else (1,)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     values = [m * 10.0**e for e in range(first, last + 1) for m in fine]
-    ticks = [(v, _tick(v, True)) for v in values if low * 0.999 <= v <= high * 1.001]
-    return Scale(low, high, ticks, log=True)
+    scale, ticks = Scale(low, high, log=True), list[tuple[float, str]]()
+    for value in (v for v in reversed(values) if low * 0.999 <= v <= high * 1.001):
+        text, shown = _tick(value, True), ticks[-1] if ticks else None
+        if shown is None or _are_apart(scale, (value, text), shown):
+            ticks.append((value, text))
+    return replace(scale, ticks=ticks[::-1])
+
+
+def _are_apart(scale: Scale, tick: tuple[float, str], other: tuple[float, str]) -> bool:
+    """Whether the labels of two ticks below a plot do not touch."""
+    room = abs(scale.place(other[0]) - scale.place(tick[0])) * (WIDTH - LEFT - RIGHT)
+    return room >= _LETTER * (len(tick[1]) + len(other[1])) / 2
 
 
 def up_to_one(low: float = 0.0) -> Scale:

@@ -59,7 +59,7 @@ def three_way_page(
         label=label,
         group=group,
         notes=notes,
-        assumptions=ASSUMPTIONS,
+        assumptions=certificate.assumptions or ASSUMPTIONS,
         plots=[(1, _scores(found, names))],
         per=cases_per_unit(len(found.scores), found.days),
         unit="a day" if found.days else "per 1,000 cases",

@@ -215,7 +215,8 @@ def interval_convention(found: Findings) -> str:
     sure = level(found.verdict.confidence)
     told = f"Intervals are two-sided {sure} intervals, each by itself (Clopper and Pearson, exact)."
     means = " The rates of calibration data are the certificate's: means over clusters."
-    return told + means * found.verdict.by_cluster
+    recalls = [row.recall for row in found.splits if found.verdict.by_cluster]
+    return told + means * any(rate.count is None and rate.total for rate in recalls)
 
 
 def headline(found: Findings) -> Markup:

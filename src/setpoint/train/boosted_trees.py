@@ -53,8 +53,9 @@ class BoostedTrees(nn.Module):
         """Log-odds of the positive class, or the score of every class."""
         if torch.compiler.is_compiling():
             raise NotImplementedError(
-                "boosted trees are not a network: they cannot be exported or compiled. Take "
-                "module_.text, LightGBM's own format, and the threshold."
+                "boosted trees are not a network: they cannot be exported or compiled. Train with "
+                'model="mlp" or "linear", or take their text (module_.text, of a sum '
+                "module_.members[...].text: LightGBM's own format) and the threshold."
             )
         scores = self.booster.predict(x.detach().cpu().numpy(), raw_score=True)
         return torch.from_numpy(np.asarray(scores)).to(x.device)

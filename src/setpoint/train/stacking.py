@@ -51,9 +51,9 @@ class Stacked(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The sum over members, in float64."""
-        total = self.shift.expand(len(x), -1)
+        total = self.shift.expand(x.shape[0], -1)
         for weight, member in zip(self.weights, self.members.values(), strict=True):
-            total = total + weight * member(x).double().reshape(len(x), -1)
+            total = total + weight * member(x).double().reshape(x.shape[0], -1)
         return total.squeeze(1) if len(self.shift) == 1 else total
 
 
