@@ -504,6 +504,19 @@ def test_weights_below_one_are_weights():
             model.fit(x, y, sample_weight=0.5 * y)
 
 
+def test_weights_that_add_up_to_one_are_shares():
+    x, y = draw_array(300, 0, share=0.1, features=2)
+    weights = 1.0 + np.arange(300) % 2
+    found = []
+    for scale in (1 / weights.mean(), 1 / weights.sum()):
+        model = Classifier("fpr <= 0.3", model="linear", epochs=1, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotCertifiedWarning)
+            found.append(model.fit(x, y, scale * weights).predict_proba(x))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+    assert found[0][:, 1].mean() == pytest.approx(0.1, abs=0.05)
+
+
 def test_the_first_certificate_of_a_table_has_no_note_and_nothing_is_printed(capsys):
     random = np.random.default_rng(7)
     y = np.arange(1200) % 2

@@ -112,6 +112,9 @@ def test_from_a_shell(place, capsys):
     assert run("watch", place / "c.json", worse, *words[2:]) == 2
     assert "about the classes cat, dog, 01: add --score for" in capsys.readouterr().err
     assert run("watch", place / "c.json", worse, *words, "--positive", "dog") == 2
+    capsys.readouterr()
+    assert run("check", place / "c.json", worse, *words[:8]) == 2
+    assert "scores of each class are for `setpoint watch`" in capsys.readouterr().err
     (place / "3.csv").write_text("a,b,c,kind,t\n1,2,3,cow,2024-05-03\n")
     assert run("watch", place / "c.json", place / "3.csv", *words) == 2
     assert "the label is 'cow'; it must be one of" in capsys.readouterr().err

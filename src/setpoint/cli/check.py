@@ -75,7 +75,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Print what the new rows say about the certificate."""
-    several = several_columns(given)
     manifest: Manifest | None = None
     if given.certificate.is_dir():
         manifest = read_manifest(given.certificate)
@@ -84,6 +83,7 @@ def run(given: argparse.Namespace) -> int:
             _check_several(given)
     else:
         certificate = _of_file(given.certificate)
+    several = several_columns(given)
     source = open_table(given.file, given.decimal)
     if given.by is not None and given.time is None:
         raise UserError("--by goes by time: add --time COLUMN.")
@@ -191,7 +191,10 @@ def _of_file(path: Path) -> Any:
     if not path.exists():
         raise UserError(f"{path}: no such file; name a certificate or the folder of a run.")
     if path.is_file() and ClassCertificate.kind.encode() in path.read_bytes():
-        raise UserError(f"{path} is about several classes: name its folder, which has the model.")
+        raise UserError(
+            f"{path} is about several classes: name its folder, which has the model; scores of "
+            "each class are for `setpoint watch`."
+        )
     return read_certificate_file(path)
 
 

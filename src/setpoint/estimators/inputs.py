@@ -242,6 +242,9 @@ def columns_of_labels(y: Any, classes: AnyArray) -> Labels:
 def read_weights(given: Any, x: AnyArray, labels: Labels) -> NDArray[np.float64] | None:
     """The weights, or None if all are the same.
 
+    Weights that are all below 1 count no copies: they are shares, and their mean becomes 1. As
+    they are, a table whose weights add up to 1 would be one row, and its probabilities 0.5.
+
     Raises:
         ValueError: A weight is negative, or only one class has a positive weight.
     """
@@ -251,7 +254,9 @@ def read_weights(given: Any, x: AnyArray, labels: Labels) -> NDArray[np.float64]
     weights = np.asarray(_check_sample_weight(given, x, ensure_non_negative=True), np.float64)
     if len(np.unique(labels[weights > 0])) < 2:
         raise ValueError("Only one class has rows with a positive sample_weight; both need some.")
-    return None if np.all(weights == weights[0]) and weights[0] > 0 else weights
+    if np.all(weights == weights[0]) and weights[0] > 0:
+        return None
+    return weights if weights.max() >= 1 else weights / weights[weights > 0].mean()
 
 
 def read_groups(groups: Any, problem: Problem, count: int) -> GroupColumns | None:
