@@ -185,6 +185,10 @@ def test_of_clusters_the_page_shows_the_rates_that_the_certificate_tells():
     assert percent(recall.value) in page
     assert "<small>0 of 0" not in page
     assert "the certificate&#39;s: means over clusters" in page
+    stops = json.loads(page.split('id="setpoint-stops">')[1].split("</script>")[0])["views"][0]
+    (point,) = found.points
+    shown = stops["stops"][stops["start"]]
+    assert shown["errors"][0] == point.positives - point.true_alerts
 
 
 def test_labels_below_a_logarithmic_axis_do_not_touch():
