@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 import setpoint as sp
+from setpoint.certificates import certify_groups, certify_shifts, shifts_to_prove
 from setpoint.integrations.boosting import Objective
 from setpoint.integrations.huggingface import Goal
 from setpoint.integrations.lightning import Recalibrate
@@ -75,3 +76,22 @@ def test_a_loop_with_a_sentence_is_a_loop_with_its_problem():
     ]
     assert len({loss.item() for loss in losses}) == 1
     assert diagnose(scores, labels, SENTENCE).value == diagnose(scores, labels, PROBLEM).value
+
+
+def test_certificates_of_classes_and_of_gaps_take_sentences():
+    random = np.random.default_rng(0)
+    labels, sex = random.integers(0, 3, 2000), random.choice(["f", "m"], 2000)
+    scores = random.normal(size=(2000, 3)) + 3 * np.eye(3)[labels]
+    goal = "maximize accuracy subject to recall of 1 >= 0.8"
+    problem = sp.Problem.parse(goal)
+    shifts, _ = shifts_to_prove(goal, scores, labels, confidence=0.95, classes=[0, 1, 2])
+    one, other = (
+        certify_shifts(scores, labels, each, shifts, classes=[0, 1, 2]) for each in (goal, problem)
+    )
+    assert one == other
+    gap = "minimize error subject to demographic_parity(0.2, sex=[f, m]) with thresholds per group"
+    rows = [(scores[half, 1], labels[half] == 1, sex[half]) for half in (sex != "x", sex != "y")]
+    one, other = (
+        certify_groups(each, *rows, column="sex") for each in (gap, sp.Problem.parse(gap))
+    )
+    assert one == other

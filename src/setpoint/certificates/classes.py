@@ -33,7 +33,7 @@ from setpoint.certificates.regions import weights
 from setpoint.certificates.storage import need
 from setpoint.certificates.text import TextRows, claim_rows, share_text, titled
 from setpoint.certificates.times import period_of, read_times
-from setpoint.problems import Infeasible, Problem
+from setpoint.problems import GoalLike, Infeasible, Problem, as_problem
 from setpoint.rates import Bound, numeral
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def _is_about_classes(problem: Problem) -> bool:
 def certify_shifts(
     scores: Any,
     labels: Any,
-    problem: Problem,
+    problem: GoalLike,
     shifts: Any,
     *,
     classes: Sequence[Any],
@@ -258,14 +258,15 @@ def certify_shifts(
         one of a kind that cannot be proved here.
 
     Examples:
-        >>> from setpoint import Problem
         >>> random = np.random.default_rng(0)
         >>> labels = random.integers(0, 3, 900)
         >>> scores = random.normal(size=(900, 3)) + 3 * np.eye(3)[labels]
-        >>> goal = Problem.parse('maximize accuracy subject to recall of "cat" >= 0.9')
+        >>> goal = 'maximize accuracy subject to recall of "cat" >= 0.9'
         >>> certify_shifts(scores, labels, goal, np.zeros(3), classes=["cat", "dog", "bird"]).status
         'certified'
     """
+    if not isinstance(problem, Problem):
+        problem = as_problem(problem, "certify_shifts")
     tail = 1 - check_share(confidence, "confidence", ends=False)
     about: list[str] = []
     if times is not None:
@@ -321,7 +322,7 @@ def why_unprovable(problem: Problem) -> list[str]:
 
 
 def shifts_to_prove(
-    problem: Problem,
+    problem: GoalLike,
     scores: Any,
     labels: Any,
     *,
@@ -330,6 +331,8 @@ def shifts_to_prove(
     classes: Sequence[Any],
 ) -> tuple[Floats, str]:
     """As :func:`best_shifts`, with room for a proof of the bounds if there are such shifts."""
+    if not isinstance(problem, Problem):
+        problem = as_problem(problem, "shifts_to_prove")
     risk = 1 - check_share(confidence, "confidence", ends=False)
     given = {"groups": groups, "classes": classes}
     best = best_shifts(problem, ScoredExamples(scores, labels, **given))

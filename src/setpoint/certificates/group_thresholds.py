@@ -21,7 +21,7 @@ from setpoint.certificates.certification import certify
 from setpoint.certificates.decisions import exceeds_by_group
 from setpoint.certificates.goals import goal_to_certify, refuse_trivial
 from setpoint.certificates.sample import CannotPromise
-from setpoint.problems import PER_GROUP, Infeasible, Problem, as_problem
+from setpoint.problems import PER_GROUP, GoalLike, Infeasible, Problem, as_problem
 from setpoint.rates import Bound
 
 _SHARES = (1.0, 0.75, 0.5, 0.25, 0.1)
@@ -70,7 +70,7 @@ def thresholds_to_prove(
 
 
 def certify_groups(
-    problem: Problem,
+    problem: GoalLike,
     chosen_on: Sequence[Any],
     proved_on: Sequence[Any],
     *,
@@ -108,6 +108,7 @@ def certify_groups(
         >>> certify_groups(problem, first, rest, column="sex").status
         'certified'
     """
+    problem = as_problem(problem, "certify_groups")
     refuse_trivial(goal_to_certify(problem))
     scores, labels, groups = chosen_on
     named = {column: groups}

@@ -207,7 +207,7 @@ class Findings:
         found = points(self._margins, self._split.labels, confidence=self.verdict.confidence)
         recall = self.judged.recall
         if recall.count is None:  # a mean over clusters: here rows are counted
-            return found
+            return tuple(found)
         return tuple(replace(point, recall=recall) if point.chosen else point for point in found)
 
     @property
