@@ -6,16 +6,15 @@ them while the scores move (:mod:`setpoint.axes.implicit_function`).
 Names are imported on first use: certificates read problems, and need no axis for that.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from setpoint._extras import import_lazily
 
 if TYPE_CHECKING:
     from setpoint.axes.axis import DEFAULTS, Axis, Outcome
-    from setpoint.axes.classes import Classes
     from setpoint.axes.cuts import tables_of
     from setpoint.axes.everyone import Everyone, PlainOutcome
-    from setpoint.axes.groups import Groups
     from setpoint.axes.order_statistics import spread
     from setpoint.axes.queries import Queries
     from setpoint.axes.sample import Sample, read_sample
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULTS",
     "Axis",
-    "Classes",
     "Everyone",
-    "Groups",
     "Outcome",
     "PlainOutcome",
     "Queries",
@@ -43,17 +40,12 @@ __all__ = [
 
 __getattr__ = import_lazily(__name__)
 
-AXES = {
-    "everyone": "Everyone",
-    "groups": "Groups",
-    "classes": "Classes",
-    "queries": "Queries",
-}
-"""The class of each kind of axis, by name: it is imported for the first problem of that kind."""
-
 
 def axis_of(problem: "Specification", **options: Any) -> "Axis[Any]":
-    """The axis of a problem's thresholds; options are those of :class:`Axis`."""
-    named: Any = __getattr__(AXES[problem.kind])
-    made: Axis[Any] = named(problem, **options)
-    return made
+    """The axis of a problem's thresholds; options are those of :class:`Axis`.
+
+    It is the class of the problem's kind in the file of that name: ``groups.Groups``.
+    """
+    file = import_module(f"{__name__}.{problem.kind}")
+    axis: type[Axis[Any]] = getattr(file, problem.kind.capitalize())
+    return axis(problem, **options)
