@@ -103,14 +103,9 @@ class Cells:
         return found
 
 
-def columns_of(problem: Specification) -> tuple[str, ...]:
-    """The columns that a problem tells groups apart by, sorted."""
-    return tuple(sorted({column for where in problem.slices for column, _ in where}))
-
-
 def cells_of(problem: Specification) -> tuple[Where, ...]:
     """The groups a problem names: its slices, or all intersections if they overlap."""
-    columns = columns_of(problem)
+    columns = problem.columns
     named = [where for where in problem.slices if where]
     if all(len(where) == len(columns) for where in named):
         return tuple(named)
@@ -133,7 +128,7 @@ def codes_of(problem: Specification, groups: Any, s: Floats) -> tuple[tuple[Wher
 
     A problem that names no group takes them from the data.
     """
-    columns = columns_of(problem) or _only(groups)
+    columns = problem.columns or _only(groups)
     values = {column: group_column(problem.slices, column, groups, s) for column in columns}
     wheres = cells_of(problem)
     if not wheres:
@@ -149,7 +144,7 @@ def threshold_column(problem: Specification, thresholds: Any, groups: Any, s: Fl
     """The threshold of each example, that of its group."""
     if not isinstance(thresholds, Mapping):
         raise TypeError("This problem has one threshold per group: pass {group: threshold}.")
-    columns = columns_of(problem) or _only(groups)
+    columns = problem.columns or _only(groups)
     values = {column: group_column(problem.slices, column, groups, s) for column in columns}
     found, known = np.zeros(len(s)), np.zeros(len(s), bool)
     for key, threshold in thresholds.items():
@@ -172,7 +167,7 @@ def refuse_strangers(
     if not strangers.any():
         return
     row = int(strangers.argmax())
-    columns = columns_of(problem)
+    columns = problem.columns
     values = {column: group_column(problem.slices, column, groups, s)[row] for column in columns}
     text = " and ".join(f"{column} = {value!s}" for column, value in values.items())
     raise ValueError(

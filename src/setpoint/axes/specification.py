@@ -87,3 +87,8 @@ class Specification:
     def slices(self) -> tuple[Where, ...]:
         """Every slice of the data whose counts are needed; ``()`` is everyone, always first."""
         return tuple(dict.fromkeys([(), *(rate.where for rate in self.rates)]))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that groups are told apart by, sorted."""
+        return tuple(sorted({column for where in self.slices for column, _ in where}))

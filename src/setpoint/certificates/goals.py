@@ -90,6 +90,11 @@ class CertificateGoal:
         """Every slice it asks about, without everyone."""
         return tuple(dict.fromkeys(rate.where for rate in self.rates if rate.where))
 
+    @property
+    def columns(self) -> set[str]:
+        """The columns that its slices are picked by."""
+        return {column for where in self.wheres for column, _ in where}
+
 
 def as_capacity(goal: object) -> Capacity | None:
     """The capacity that a goal is, or that a sentence describes; None if it is something else."""

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from setpoint.axes.group_cells import columns_of
-from setpoint.axes.windows import window_of
 from setpoint.certificates.certificate import Certificate
 from setpoint.certificates.certification import certify
 from setpoint.certificates.decisions import exceeds_by_group
@@ -57,7 +55,7 @@ def thresholds_to_prove(
         confidence: Of the certificate to come.
         clusters: Who a row belongs to.
     """
-    if len(columns_of(problem)) > 1:
+    if len(problem.columns) > 1:
         return None
     sure = 1 - _RISK * (1 - confidence)
     for tight in _tightened(problem):
@@ -128,6 +126,8 @@ def certify_groups(
 
 def _tightened(problem: Problem) -> Iterator[Problem]:
     """The problem with less and less of the gaps between groups, and of what other bounds allow."""
+    from setpoint.axes.windows import window_of
+
     alone = all(window_of(target) is not None for target in problem.subject_to)
     for room, factor in product(_ROOM[:1] if alone else _ROOM, _SHARES):
         targets = []

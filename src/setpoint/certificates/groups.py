@@ -122,7 +122,7 @@ def split_goal(
 
 def _group_column(goal: CertificateGoal, groups: Any) -> tuple[str, Any]:
     """The name and the values of the one column of groups."""
-    names = {column for where in goal.wheres for column, _ in where}
+    names = goal.columns
     if not isinstance(groups, Mapping):
         return (names.pop() if len(names) == 1 else "group"), groups
     if len(groups) != 1:

@@ -472,9 +472,9 @@ def _check_goal(text: str, label: str | None, group: str | None) -> CertificateG
     alerts = coverage.numerator, coverage.denominator
     if label is None and any((r.numerator, r.denominator) != alerts for r in found.rates):
         raise UserError(f"--goal {text!r} counts positives and negatives: add --label COLUMN.")
-    columns = {column for where in found.wheres for column, _ in where}
-    if columns - {group}:
-        raise UserError(f"--goal {text!r} looks at groups: add --group {min(columns)} (one only).")
+    if found.columns - {group}:
+        name = min(found.columns)
+        raise UserError(f"--goal {text!r} looks at groups: add --group {name} (one only).")
     for bound in found.bounds:
         if bound.excludes_nothing:
             raise UserError(f"{holds_always(bound)} Leave it out, or choose another level.")

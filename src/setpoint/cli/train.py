@@ -206,7 +206,7 @@ def _check_goal(given: argparse.Namespace, problem: Problem) -> None:
             )
     else:
         _check_two(text, problem)
-    columns = {column for where in problem.slices for column, _ in where}
+    columns = set(problem.columns)
     if len(columns) == 1 and given.group is None:
         (given.group,) = columns
     if columns - {given.group}:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from setpoint._checks import share, whole
 from setpoint.axes.class_choice import best_shifts
 from setpoint.axes.class_data import decide
-from setpoint.axes.group_cells import cells_of, codes_of, columns_of, key_of
+from setpoint.axes.group_cells import cells_of, codes_of, key_of
 from setpoint.batch import ScoredExamples
 from setpoint.certificates import (
     CannotPromise,
@@ -122,7 +122,7 @@ def _certify(
     problem: Problem, rows: Examples, options: ProofOptions, at: Any, classes: Sequence[Any]
 ) -> tuple[AnyCertificate | None, str]:
     """A certificate and why it proves nothing (empty if it does), or None and why there is none."""
-    if problem.kind == "groups" and len(columns_of(problem)) > 1:
+    if problem.kind == "groups" and len(problem.columns) > 1:
         return None, "with thresholds per group it is about one column of groups."
     certificate: AnyCertificate
     try:

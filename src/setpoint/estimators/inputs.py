@@ -266,7 +266,7 @@ def read_groups(groups: Any, problem: Problem, count: int) -> GroupColumns | Non
         ValueError: A column that the goal names is missing or has not ``count`` values, or groups
             are given and the goal names none.
     """
-    asked = sorted({column for where in problem.slices for column, _ in where})
+    asked = problem.columns
     if not asked:
         if groups is not None:
             raise ValueError(

@@ -168,9 +168,8 @@ class Problem(Specification):
         )
         if (objective, targets) == (self.objective, self.subject_to):
             raise ValueError(f"`{self}` has no cost(miss=, false_alarm=) that amounts= enter.")
-        columns = {column for where in self.slices for column, _ in where}
         if groups is not None and not isinstance(groups, Mapping):
-            groups = {column: column_of(groups, column, columns) for column in columns}
+            groups = {name: column_of(groups, name, set(self.columns)) for name in self.columns}
         return self.changed(objective=objective, subject_to=targets), {
             **(groups or {}),
             _AMOUNTS: amounts,
