@@ -107,3 +107,13 @@ def test_the_certificate_takes_the_raw_scores(positive):
     scores = model.raw_scores(x)
     assert (model.certificate_.decide(scores) == (model.predict(x) == positive)).all()
     assert model.certificate_.check(scores, names == positive).verdict == "ok"
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_labels_that_are_missing_are_counted(missing):
+    x, y = data(200)
+    names = np.where(y, "bad", "good").astype(object)
+    names[[3, 8]] = missing
+    for labels in (names, pd.Series(names)):
+        with pytest.raises(ValueError, match="y has NaN in row 3, and 2 such entries in all"):
+            Classifier("fpr <= 0.3").fit(x, labels)

@@ -114,3 +114,18 @@ def test_of_clusters_the_page_counts_the_rows_that_the_certificate_rests_on():
     assert "Measured on calibration data" in page
     assert {row["cases"]["total"] for row in numbers(page)["decisions"]} == {3000}
     assert "The 3,000 clusters are independent draws" in page
+
+
+def test_labels_of_thresholds_near_the_edge_stay_in_the_plot():
+    random = np.random.default_rng(0)
+    y = random.random(6000) < 0.3
+    s = 1 / (1 + np.exp(-random.normal(size=6000) - 6 * (y - 0.5)))
+    page = report(s, y, certify_three_way(s, y, "precision >= 0.97", "npv >= 0.8"))
+    plot = re.search("<svg.*?</svg>", page, re.S).group()
+    tags = re.findall(
+        '<text x="([0-9.]+)" y="([0-9.]+)" text-anchor="(start|end)"[^>]*>([^<]*)<', plot
+    )
+    x, _, anchor, _ = next(tag for tag in tags if tag[3] == "Accepted →")
+    assert anchor == "end"
+    assert float(x) <= 420
+    assert len({height for _, height, _, text in tags if text in ("Accepted →", "Rejected")}) == 2

@@ -156,6 +156,7 @@ def test_scores_are_read_across_chunks(tmp_path, monkeypatch):
     ("rows", "message"),
     [
         ("0.5,1\nnan,0\n", "row 3, column 's': the value is missing (empty, NaN or NA)"),
+        ("0.5,1\n,0\nNA,1\n,1\n", "finite numbers. Mend or remove this row and 2 others."),
         ("0.5,1\ninf,0\n", "row 3, column 's': the value is infinite"),
         ("0.5,1\n-Infinity,0\n", "row 3, column 's': the value is infinite"),
         ("0.5,1\n,0\n", "row 3, column 's': the value is missing"),

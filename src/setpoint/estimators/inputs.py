@@ -70,6 +70,9 @@ def read_features(estimator: Any, X: Any, *y: Any, reset: bool = True) -> Any:
     for labels in map(np.asarray, y):
         if labels.dtype.kind == "f":
             _refuse_infinite(labels, "y")
+        if labels.dtype.kind == "O" and labels.ndim:
+            known = [0.0 if _is_known(label) else np.nan for label in labels.ravel()]
+            _refuse_infinite(np.reshape(known, labels.shape), "y")
     kinds: dict[str, Any] = {"dtype": _FLOATS, "ensure_all_finite": False}
     try:
         found = validate_data(estimator, X, *y, reset=reset, **kinds)
@@ -79,6 +82,14 @@ def read_features(estimator: Any, X: Any, *y: Any, reset: bool = True) -> Any:
         raise ValueError(f"{_column_of_texts(X, error)}: {_ENCODE}") from None
     _refuse_infinite(found[0] if y else found, "X", getattr(X, "columns", None))
     return found
+
+
+def _is_known(label: Any) -> bool:
+    """Whether a label is there: not None, NaN or the NA of pandas."""
+    try:
+        return label is not None and bool(label == label)
+    except (TypeError, ValueError):
+        return False
 
 
 def _column_of_texts(X: Any, error: ValueError) -> str:

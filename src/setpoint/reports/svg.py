@@ -166,6 +166,8 @@ class Plot:
         if label:
             y = TOP + 9 if top else self.height - BOTTOM - 8
             right = place < (self.left + self.width - RIGHT) / 2 if right is None else right
+            if right and place + 5 + _LETTER * len(label) > self.width:
+                right, y, label = False, y + 16, f"{label} →"  # below a label on the left
             shift, anchor = (5, "start") if right else (-5, "end")
             beside = not right and place + shift - _LETTER * len(label) < self.left
             y += 16 if beside else 0  # below the first label of the other axis

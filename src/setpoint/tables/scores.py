@@ -302,6 +302,8 @@ def score_column(chunk: Chunk, name: str, known: NumberFormat = PLAIN) -> FloatC
     if not finite.all():
         wrong = int(np.argmin(finite))
         kind = "missing (empty, NaN or NA)" if np.isnan(found[wrong]) else "infinite"
-        problem = f"the value is {kind}; scores must be finite numbers. Mend or remove the row."
+        others = int(np.sum(~finite)) - 1
+        rows = f"this row and {plural(others, 'other')}" if others else "the row"
+        problem = f"the value is {kind}; scores must be finite numbers. Mend or remove {rows}."
         raise chunk.error(problem, wrong, name)
     return found
