@@ -7,9 +7,12 @@ the same words.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from setpoint._checks import plural
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _Array = Any
 
@@ -87,6 +90,11 @@ def check_length(values: _Array, scores: _Array, name: str) -> None:
             f"{name} must have the shape of the scores, {tuple(scores.shape)}; "
             f"got {tuple(values.shape)}."
         )
+
+
+def as_column(values: NDArray[Any]) -> NDArray[Any]:
+    """``[n, 1]`` as ``[n]``; any other shape as it is."""
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def column_of(groups: Any, column: str, columns: set[str]) -> Any:

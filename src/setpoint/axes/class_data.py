@@ -14,7 +14,14 @@ import numpy as np
 from setpoint.axes.arrays import Floats, Ints, to_numpy
 from setpoint.axes.sample import members
 from setpoint.axes.specification import S, Specification
-from setpoint.batch import ScoredExamples, check_length, check_scores, check_weights, refuse_rows
+from setpoint.batch import (
+    ScoredExamples,
+    as_column,
+    check_length,
+    check_scores,
+    check_weights,
+    refuse_rows,
+)
 from setpoint.rates import Bound, ClassSet, Cost, Expression, Range, Rate, TopK, Where
 
 
@@ -63,7 +70,7 @@ def read_data(problem: Specification, examples: ScoredExamples) -> ClassData:
             f"got the shape {s.shape}."
         )
     check_scores(s)
-    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    y = as_column(y)
     if y.shape == s.shape:
         raise ValueError(
             f"labels must be one class number per row, [{len(s)}]; got the shape {y.shape}. Of "

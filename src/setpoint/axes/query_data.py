@@ -20,7 +20,7 @@ from setpoint.axes.arrays import as_array
 from setpoint.axes.cuts import Cuts, counts_at
 from setpoint.axes.sample import Sample
 from setpoint.axes.specification import Specification
-from setpoint.batch import ScoredExamples, check_length
+from setpoint.batch import ScoredExamples, as_column, check_length
 from setpoint.rates import Array, Tables, Where
 
 
@@ -142,7 +142,7 @@ def query_column(name: str | None, queries: Any, scores: NDArray[Any]) -> NDArra
     if queries is None:
         raise ValueError(f"The problem is per {name}: pass queries=, the {name} of each example.")
     column = as_array(queries, "queries")
-    column = column[:, 0] if column.ndim == 2 and column.shape[1] == 1 else column
+    column = as_column(column)
     check_length(column, scores, "queries")
     if column.dtype.kind == "O":
         column = np.asarray([_query_value(value, row) for row, value in enumerate(column.tolist())])

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Floats, check_unmasked
-from setpoint.batch import check_length
+from setpoint.batch import as_column, check_length
 from setpoint.certificates.betting import log_capital
 from setpoint.certificates.copies import mixed, row_digests
 from setpoint.certificates.goals import Share
@@ -183,7 +183,7 @@ def read_ids(given: Any, name: str = "clusters") -> NDArray[Any]:
         given = given.detach().cpu().numpy()
     check_unmasked(given, name)
     ids = np.asarray(given, dtype=object if isinstance(given, (list, tuple)) else None)
-    ids = ids[:, 0] if ids.ndim == 2 and ids.shape[1] == 1 else ids
+    ids = as_column(ids)
     if ids.ndim != 1:
         raise ValueError(f"{name} must be one id per row; got the shape {ids.shape}.")
     missing = np.zeros(len(ids), bool)

@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 from setpoint._checks import number, plural
 from setpoint.axes.arrays import Bools, Floats, as_array, text_labels
 from setpoint.axes.sample import one_output
-from setpoint.batch import check_labels, check_length, check_scores, column_of, missing_labels
+from setpoint.batch import (
+    as_column,
+    check_labels,
+    check_length,
+    check_scores,
+    column_of,
+    missing_labels,
+)
 from setpoint.certificates.copies import multiplicities_of
 from setpoint.certificates.decisions import SCORE_PRECISIONS
 from setpoint.rates import Counts, Expression, Where
@@ -408,7 +415,7 @@ def labels_and_known(labels: Any, scores: NDArray[Any]) -> tuple[Bools, Bools]:
 
 def _label_numbers(labels: Any) -> NDArray[Any]:
     array = as_array(labels, "labels")
-    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    array = as_column(array)
     if array.dtype.kind in "biuf":
         return array
     try:
@@ -438,7 +445,7 @@ def read_slices(
 def read_column(column: Any, scores: NDArray[Any], name: str = "groups") -> NDArray[Any]:
     """One value for each score."""
     array = as_array(column, name)
-    array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    array = as_column(array)
     check_length(array, scores, name)
     return array
 

@@ -385,7 +385,7 @@ class Monitor:
         for name, test in self.tests.items():
             period.evidence[name] = test.log_evidence
         for watch in self.rates:
-            interval = watch.interval(self.false_alarm / len(self.rates))
+            interval = self.interval(watch)
             if interval is not None and watch.value is not None:
                 period.intervals[watch.name] = list(interval)
 
@@ -436,6 +436,10 @@ class Monitor:
     def status(self) -> str:
         """One line: ``holds``, or what has changed, since when and by how much."""
         return status_text(self)
+
+    def interval(self, watch: RateWatch) -> tuple[float, float] | None:
+        """The interval of a watched rate; those of all rates hold together, at all times."""
+        return watch.interval(self.false_alarm / len(self.rates))
 
     def since(self, test: str) -> str:
         """The period with which the change that a test has found most likely began."""

@@ -100,7 +100,7 @@ def lines(monitor: Monitor) -> TextRows:
         if watch.value is None:
             yield watch.name, "no labels yet"
             continue
-        ends = watch.interval(monitor.false_alarm / len(monitor.rates))
+        ends = monitor.interval(watch)
         shown = [value_text(watch.name, value) for value in (watch.value, *(ends or ()))]
         sure = f" ({shown[1]} to {shown[2]})" if ends else ""
         yield watch.name, f"{shown[0]}{sure}, {evidence_text(monitor, watch.name)}"
@@ -139,7 +139,7 @@ def metrics(monitor: Monitor) -> dict[str, float]:
         name = keys[watch.name]
         if watch.value is not None:
             found[name] = watch.value
-            ends = watch.interval(monitor.false_alarm / len(monitor.rates))
+            ends = monitor.interval(watch)
             found |= {} if ends is None else {f"{name}_low": ends[0], f"{name}_high": ends[1]}
     for alert in monitor.alerts if monitor.history.periods else ():
         alerts, rows = monitor.history.periods[-1].alerts.get(alert.name, (0.0, 0.0))

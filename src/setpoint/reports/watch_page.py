@@ -125,7 +125,7 @@ def _figures(monitor: Monitor) -> Iterator[tuple[str, str, list[str]]]:
         if watch.value is None:
             yield _quantity(watch), NOTHING, ["no labels yet"]
             continue
-        ends = watch.interval(monitor.false_alarm / len(monitor.rates))
+        ends = monitor.interval(watch)
         lines = [] if ends is None else [f"{percent(ends[0])} to {percent(ends[1])} at all times"]
         lines.append(f"certified: {pretty(watch.name)}")
         yield _quantity(watch), percent(watch.value), lines
