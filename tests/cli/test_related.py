@@ -285,3 +285,19 @@ def test_customers_are_pointed_out_beside_scores_with_a_decimal_comma(tmp_path, 
     words = ("--score", "s", "--label", "y", "--goal", "fpr <= 0.1")
     run("certify", tmp_path / "s.csv", *words)
     assert "add --clusters kunde" in capsys.readouterr().err
+
+
+def test_test_rows_of_a_page_count_once_for_each_cluster(tmp_path, capsys):
+    rows, later = table(2000, 3), table(1000, 4, seed=1)
+    one, other = write(tmp_path / "a.csv", **rows), write(tmp_path / "b.csv", **later)
+    words = ("--score", "x", "--label", "y", "--clusters", "who")
+    made, page = tmp_path / "c.json", tmp_path / "p.html"
+    outputs = ("--out", made, "--page", page)
+    assert run("certify", one, *words, "--goal", GOAL, "--test", other, *outputs) == 0
+    told = json.loads(page.read_text().split('id="setpoint-report">')[1].split("</script>")[0])
+    assert [split["count"] for split in told["splits"]] == [2000, 1000]
+    page = ("report", other, "--certificate", made, "--out", tmp_path / "q.html")
+    capsys.readouterr()
+    assert run(*page, "--score", "x", "--label", "y") == 2
+    assert "c.json is about a row of each cluster: add --clusters COLUMN" in capsys.readouterr().err
+    assert run(*page, *words) == 0

@@ -414,7 +414,9 @@ def _add_page(
 
 def _columns(test: Scores | None) -> tuple[Any, ...] | None:
     """What a page takes of test rows."""
-    return None if test is None else (test.scores, test.labels, test.groups, test.times, test.ids)
+    if test is None:
+        return None
+    return test.scores, test.labels, test.groups, test.times, test.ids, test.clusters
 
 
 def _to_stream(

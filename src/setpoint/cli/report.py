@@ -96,6 +96,10 @@ def _of_scores(given: argparse.Namespace) -> str:
         hint = " (named first: they are not the certificate)" if _is_json(given.source) else ""
         raise UserError(f"a page of scored rows{hint} needs {', '.join(missing)}, too.")
     certificate = read_certificate_file(given.certificate)
+    if certificate.clusters is not None and given.clusters is None:
+        raise UserError(
+            f"{given.certificate} is about a row of each cluster: add --clusters COLUMN."
+        )
     columns = (given.score, given.label, given.group, given.positive)
     source = open_table(given.source, given.decimal)
     named = {"clusters": given.clusters, "times": given.time, "ids": given.id}

@@ -78,8 +78,8 @@ def report(
             the shortest of days, weeks and months that makes a readable table.
         costs: What a miss and a false alarm cost: shown for every threshold.
         checks: What ``setpoint check`` has noted since, one dict each.
-        test: Scores, labels, groups, times and ids (if any) of other rows, which judge the
-            certificate: the page is about them.
+        test: Scores, labels, groups, times, ids and clusters (if any) of other rows, which judge
+            the certificate: the page is about them.
         script: Whether the threshold can be moved on the page, by a script inside it; the two
             thresholds of three-way decisions cannot.
         ids: The id of each row, if ties are broken by lot.
@@ -106,14 +106,14 @@ def report(
         rows, notes = _rows_that_prove(certificate, rows, notes)
     told: dict[str, Any] = {"label": label, "notes": notes, "by": by, "costs": costs}
     rows = tuple(_labelled(certificate.goal, *rows))
-    test = test and tuple(_labelled(certificate.goal, *test))
+    test = test and tuple(_labelled(certificate.goal, *(*test, None, None, None)[:6]))
     if isinstance(certificate, Certificate) and certificate.lots:
         rows = (certificate.resolve_ties(rows[0], rows[4], rows[2]), *rows[1:])
         test = test and (certificate.resolve_ties(test[0], test[4], test[2]), *test[1:])
     if clusters is not None and certificate.clusters is not None:
-        drawn = _rows_of_clusters(certificate, rows, column)
-        rows = tuple(None if c is None else np.asarray(c)[drawn] for c in rows)
-        counted = f"One row of each of {len(rows[0]):,} clusters is counted."
+        rows = _rows_of_clusters(certificate, rows, column)
+        test = test and _rows_of_clusters(certificate, test, column)
+        counted = f"One row of each of {len((test or rows)[0]):,} clusters is counted."
         told["notes"] = (*told["notes"], counted)
     if isinstance(certificate, ThreeWayCertificate):
         scores, labels, values, times = rows[:4]
@@ -254,11 +254,13 @@ def _group_column(groups: Any, needed: str | None) -> tuple[str, Any]:
 
 def _rows_of_clusters(
     certificate: Certificate | ThreeWayCertificate, rows: tuple[Any, ...], column: str
-) -> Any:
+) -> tuple[Any, ...]:
     """The row that stands for each cluster, as the certificate drew it from the same rows."""
     from setpoint.certificates.clusters import by_cluster
 
     scores, labels, values, _, _, clusters = rows
+    if clusters is None:
+        return rows
     groups = {} if values is None else {column: values}
     wheres: dict[Where, None] = {}
     if isinstance(certificate, Certificate):
@@ -268,7 +270,9 @@ def _rows_of_clusters(
     array, precision = scores_and_precision(scores)
     slices = read_slices(groups, known, array, empty=True)
     drawn = by_cluster(sample_of(array, precision, labels, slices, None), clusters).drawn
-    return slice(None) if drawn is None else drawn
+    return (
+        rows if drawn is None else tuple(None if c is None else np.asarray(c)[drawn] for c in rows)
+    )
 
 
 def _is_calibration(scores: Any, labels: Any, certificate: Certificate) -> bool:
