@@ -415,9 +415,7 @@ def _keep_to_alerts(sample: CalibrationSample, alerts: tuple[Where, ...]) -> Non
 
 def _check_class_counts(goal: CertificateGoal, sample: CalibrationSample) -> None:
     """Every class that the goal counts must occur; CannotPromise if one does not."""
-    expressions = [bound.expression for bound in goal.bounds]
-    expressions += [] if goal.objective is None else [goal.objective]
-    subsets = [subset for e in expressions for subset in signs(e, sample.prevalence)]
+    subsets = [subset for e in goal.expressions for subset in signs(e, sample.prevalence)]
     if {subset.kind for subset in subsets} <= {EVERYONE}:
         return
     if sample.labels is None:

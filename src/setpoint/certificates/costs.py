@@ -134,9 +134,7 @@ def with_amounts(
         CannotPromise: The goal has no cost.
         ValueError: Amounts are missing, negative, all zero or larger than the largest.
     """
-    expressions = [bound.expression for bound in goal.bounds]
-    expressions += [] if goal.objective is None else [goal.objective]
-    if not any(map(is_cost, expressions)):
+    if not any(map(is_cost, goal.expressions)):
         raise CannotPromise(
             f"`{goal.text}` has no cost that amounts enter: write cost(miss=1, false_alarm=5) <= 8."
         )

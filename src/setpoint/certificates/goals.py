@@ -79,11 +79,15 @@ class CertificateGoal:
     text: str
 
     @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """What its bounds limit, then its objective, if it has one."""
+        bounded = (bound.expression for bound in self.bounds)
+        return (*bounded, *(() if self.objective is None else (self.objective,)))
+
+    @property
     def rates(self) -> tuple[Rate, ...]:
         """Every rate in it."""
-        expressions = [bound.expression for bound in self.bounds]
-        expressions += [] if self.objective is None else [self.objective]
-        return tuple(rate for e in expressions for rate in e.rates())
+        return tuple(rate for e in self.expressions for rate in e.rates())
 
     @property
     def wheres(self) -> tuple[Where, ...]:

@@ -117,6 +117,13 @@ class History:
         rows = [[*(counts or ()), *[0.0] * width][:width] for counts in found]
         return np.array(rows, float).reshape(len(found), width)
 
+    def alerts(self, name: str) -> tuple[float, float]:
+        """How many alerts there were in all periods, of how many rows."""
+        if not self.periods:
+            return 0.0, 0.0
+        alerts, rows = self.counts("alerts", name).sum(0)
+        return alerts, rows
+
     def state(self) -> dict[str, Any]:
         """Plain numbers for JSON."""
         both = {"periods": self.periods, "earlier": self.earlier}

@@ -105,11 +105,7 @@ def lines(monitor: Monitor) -> TextRows:
         sure = f" ({shown[1]} to {shown[2]})" if ends else ""
         yield watch.name, f"{shown[0]}{sure}, {evidence_text(monitor, watch.name)}"
     for alert in monitor.alerts:
-        alerts, rows = (
-            monitor.history.counts("alerts", alert.name).sum(0)
-            if monitor.history.periods
-            else (0, 0)
-        )
+        alerts, rows = monitor.history.alerts(alert.name)
         now = share_text(alerts / rows) if rows else "none"
         text = f"{now} now, {share_text(alert.share)} at calibration"
         yield alert.name, f"{text}, {evidence_text(monitor, alert.name)}"

@@ -130,11 +130,7 @@ def _figures(monitor: Monitor) -> Iterator[tuple[str, str, list[str]]]:
         lines.append(f"certified: {pretty(watch.name)}")
         yield _quantity(watch), percent(watch.value), lines
     for alert in monitor.alerts[:1]:
-        alerts, rows = (
-            monitor.history.counts("alerts", alert.name).sum(0)
-            if monitor.history.periods
-            else (0, 0)
-        )
+        alerts, rows = monitor.history.alerts(alert.name)
         value = percent(alerts / rows) if rows else NOTHING
         yield "Alerts", value, [f"{percent(alert.share)} at calibration"]
     yield "Rows", thousands(monitor.rows), [f"in {thousands(len(monitor.history.every))} periods"]
