@@ -59,6 +59,15 @@ def test_training_keeps_clusters_whole_and_certifies_their_rows(tmp_path, capsys
     assert "2024-04: " in shown
 
 
+def test_a_run_of_clusters_is_tested_on_one_row_of_each(tmp_path, capsys):
+    new = write(tmp_path / "new.csv", **table(seed=1))
+    code, path = trained(tmp_path, "--clusters", "who", "--test", new)
+    assert (code, json.loads(path.read_text())["caveats"]) == (0, [])
+    bare = write(tmp_path / "bare.csv", **{**table(), "who": [""] * 3000})
+    assert trained(tmp_path, "--clusters", "who", "--test", bare, "--force")[0] == 2
+    assert "bare.csv, row 2, column 'who': the value is missing" in capsys.readouterr().err
+
+
 def test_rows_that_are_there_twice_are_told_and_kept_together_by_clusters(tmp_path, capsys):
     once = table(count=800, rows=1)
     twice = {name: np.repeat(column, 2) for name, column in once.items()}

@@ -19,18 +19,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from setpoint._checks import is_number
 from setpoint._checks import share as check_share
 from setpoint._extras import HIGHER
 from setpoint.axes.arrays import Floats, to_numpy
 from setpoint.axes.class_choice import best_shifts, choose_classes
 from setpoint.axes.class_data import decide
-from setpoint.batch import ScoredExamples, check_scores
+from setpoint.batch import ScoredExamples, check_length, check_scores
 from setpoint.certificates.certificate import Claim, Record
 from setpoint.certificates.class_bounds import class_shares, is_provable
-from setpoint.certificates.clusters import cluster_codes
+from setpoint.certificates.clusters import cluster_codes, is_missing
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certificates.regions import weights
-from setpoint.certificates.storage import need
+from setpoint.certificates.sample import read_column
+from setpoint.certificates.storage import need, need_clusters_and_period
 from setpoint.certificates.text import TextRows, claim_rows, share_text, titled
 from setpoint.certificates.times import period_of, read_times
 from setpoint.problems import GoalLike, Infeasible, Problem, as_problem
@@ -75,7 +77,7 @@ class ClassCertificate(Record):
 
     kind = "setpoint certificate of classes"
     version = 3
-    added = ("fingerprint",)
+    added = ("fingerprint", "clusters")
     statuses = (*Record.statuses, NO_CERTIFICATE)
 
     goal: str
@@ -95,6 +97,8 @@ class ClassCertificate(Record):
     caveats: tuple[str, ...] = ()
     fingerprint: str = ""
     """Of the table that the rows come from, if it is known."""
+    clusters: int | None = None
+    """How many clusters the rows come from, if each of them counts once."""
 
     @property
     def examples(self) -> int:
@@ -130,15 +134,23 @@ class ClassCertificate(Record):
         return HIGHER["ClassMonitor"]().of(self, false_alarm, by)
 
     def check(
-        self, scores: Any, labels: Any = None, *, groups: Any = None, significance: float = 0.001
+        self,
+        scores: Any,
+        labels: Any = None,
+        *,
+        groups: Any = None,
+        clusters: Any = None,
+        significance: float = 0.001,
     ) -> Check:
         """Compare new data with the certificate: do bounds hold, is each class predicted as often?
 
         Args:
             scores: New scores of the same model, ``[n, K]``.
-            labels: The column of each example's class, if known by now: then the certified rates
-                themselves are tested.
+            labels: The column of each example's class, NaN or -1 where it is not known by now: then
+                the certified rates themselves are tested.
             groups: A column of group values, or a dict of columns, for bounds about slices.
+            clusters: What each row belongs to; needed if the certificate is about clusters. One row
+                of each counts, drawn by lot.
             significance: The chance of a false alarm in a check without drift.
 
         Returns:
@@ -150,10 +162,18 @@ class ClassCertificate(Record):
         if self.status in (NOT_CERTIFIED, INFEASIBLE):
             why = self.notes[0]
             raise ValueError(f"There is no certificate to check, the goal is {self.status}: {why}.")
-        found = self._read_scores(scores)
+        if self.clusters is not None and clusters is None:
+            raise ValueError("The certificate is about a row of each cluster: pass clusters=.")
+        found, truth = self._read_scores(scores), None
+        if labels is not None:
+            truth = read_class_labels(labels, found[:, 0], self.classes)
+        if clusters is not None:
+            check_length(np.asarray(clusters), found[:, 0], "clusters")
+            rows = one_of_each(clusters)
+            found, truth, groups = found[rows], _part(truth, rows), _part(groups, rows)
         tests: list[Finding] = []
-        if labels is not None and self.certified:
-            tests = self._tests(found, labels, groups, level)
+        if truth is not None and self.certified:
+            tests = self._tests(found, truth, groups, level)
         decided = np.bincount(decide(found, self.shifts), minlength=len(self.classes))
         shares = [
             compare_shares(
@@ -181,9 +201,13 @@ class ClassCertificate(Record):
         return found
 
     def _tests(self, scores: Any, labels: Any, groups: Any, level: float) -> list[Finding]:
-        """A test of every certified share."""
+        """A test of every certified share, on the rows that have a label."""
         from setpoint.certificates.drift import Finding
 
+        known = np.flatnonzero(~np.isnan(labels))
+        if not len(known):
+            return []
+        scores, labels, groups = scores[known], labels[known].astype(int), _part(groups, known)
         given = {"classes": self.classes, "groups": groups}
         shares = class_shares(Problem.parse(self.goal), scores, labels, self.shifts, **given)
         every = [share for own in shares.values() for share in own]
@@ -217,6 +241,7 @@ class ClassCertificate(Record):
         need(right <= sum(predicted), "no more are right than there are")
         need(_is_about_classes(Problem.parse(given["goal"])), "its goal is not about classes")
         need(isinstance(given["fingerprint"], str), "fingerprint is a text")
+        need_clusters_and_period({**given, "period": ()})
         return given
 
 
@@ -269,12 +294,13 @@ def certify_shifts(
         problem = as_problem(problem, "certify_shifts")
     tail = 1 - check_share(confidence, "confidence", ends=False)
     about: list[str] = []
+    count = None
     if times is not None:
         about.append("measured from {} to {}".format(*period_of(read_times(times))))
     if clusters is not None:
         rows = one_of_each(clusters)
         scores, labels = (to_numpy(given, "scores and labels")[rows] for given in (scores, labels))
-        groups = groups and {name: np.asarray(column)[rows] for name, column in groups.items()}
+        groups, count = _part(groups, rows), len(rows)
         about.append(f"about a row of a new cluster: one of each of {len(rows):,} counts")
     found = class_shares(problem, scores, labels, shifts, classes=classes, groups=groups)
     shares = [share for own in found.values() for share in own]
@@ -300,7 +326,41 @@ def certify_shifts(
             *(unprovable or [share.why_not(tail, together) for share in failed]),
             *about,
         ),
+        clusters=count,
     )
+
+
+def _part(columns: Any, rows: NDArray[np.intp]) -> Any:
+    """Some of the rows of a column, or of each column of a dict; None stays."""
+    if isinstance(columns, Mapping):
+        return {name: _part(column, rows) for name, column in columns.items()}
+    return None if columns is None else np.asarray(columns)[rows]
+
+
+def read_class_labels(labels: Any, rows: NDArray[Any], classes: Sequence[str]) -> Floats:
+    """The column of each row's class, NaN where it is not known (None, NaN, -1).
+
+    Raises:
+        ValueError: There is not one for each of ``rows``, or one is no column.
+    """
+    given = read_column(labels, rows, "labels")
+    if given.dtype.kind in "biuf":
+        found = given.astype(float)
+        missing = np.isnan(found)
+    else:
+        found = np.array([each if is_number(each) else np.nan for each in given], float)
+        missing = np.array([is_missing(each) for each in given.tolist()], bool)
+    missing |= found == -1
+    wrong = ~missing & ~np.isin(found, np.arange(len(classes)))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        name = given[row].item() if hasattr(given[row], "item") else given[row]
+        way = f": {name!r} is column {classes.index(name)}" if name in classes else ""
+        raise ValueError(
+            f"Labels are columns of scores, from 0 to {len(classes) - 1}, or NaN; got "
+            f"{name!r:.40} in row {row}{way}."
+        )
+    return np.where(missing, np.nan, found)
 
 
 def one_of_each(clusters: Any) -> NDArray[np.intp]:

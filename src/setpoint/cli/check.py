@@ -106,11 +106,10 @@ def run(given: argparse.Namespace) -> int:
         found = certificate.check(read.scores, read.labels, **more)
     else:
         data = _read(given, manifest, source, known_as)
-        if not isinstance(certificate, ClassCertificate):
-            also = {"clusters": data.clusters}
-            if not isinstance(certificate, ThreeWayCertificate):
-                also |= {"times": data.times, "ids": data.ids, "amounts": data.amounts}
-            more |= {name: column for name, column in also.items() if column is not None}
+        also = {"clusters": data.clusters}
+        if not isinstance(certificate, (ThreeWayCertificate, ClassCertificate)):
+            also |= {"times": data.times, "ids": data.ids, "amounts": data.amounts}
+        more |= {name: column for name, column in also.items() if column is not None}
         columns = None if given.group is None else {given.group: data.groups}
         found = certificate.check(data.scores, data.labels, groups=columns, **more)
     history = [] if given.no_history else _note(given, found, certificate)

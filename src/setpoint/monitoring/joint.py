@@ -17,13 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from setpoint._checks import is_number
 from setpoint.axes.arrays import Bools, Floats
 from setpoint.certificates import Certificate, ClassCertificate
 from setpoint.certificates.certificate import Claim, Point
 from setpoint.certificates.class_bounds import ClassCost, class_shares
-from setpoint.certificates.clusters import is_missing
-from setpoint.certificates.sample import read_column
+from setpoint.certificates.classes import read_class_labels
 from setpoint.certificates.storage import json_object
 from setpoint.monitoring.monitor import Monitor
 from setpoint.monitoring.status import BROKEN, DRIFTING, HOLDS
@@ -225,28 +223,9 @@ class ClassMonitor(JointMonitor):
         return np.where(np.isnan(columns), np.nan, np.isin(columns, own))
 
     def _read_labels(self, labels: Any, rows: NDArray[Any]) -> Floats:
-        """The column of each row's class, NaN where it is not known; one for each of ``rows``."""
         if labels is None:
             return np.full(len(rows), np.nan)
-        known = self.certificate.classes
-        given = read_column(labels, rows, "labels")
-        if given.dtype.kind in "biuf":
-            found = given.astype(float)
-            missing = np.isnan(found)
-        else:
-            found = np.array([each if is_number(each) else np.nan for each in given], float)
-            missing = np.array([is_missing(each) for each in given.tolist()], bool)
-        missing |= found == -1
-        wrong = ~missing & ~np.isin(found, np.arange(len(known)))
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            name = given[row].item() if hasattr(given[row], "item") else given[row]
-            way = f": {name!r} is column {known.index(name)}" if name in known else ""
-            raise ValueError(
-                f"Labels are columns of scores, from 0 to {len(known) - 1}, or NaN; got "
-                f"{name!r:.40} in row {row}{way}."
-            )
-        return np.where(missing, np.nan, found)
+        return read_class_labels(labels, rows, self.certificate.classes)
 
     def to_json(self) -> str:
         """The certificate and all parts as JSON, each with its checksum."""
@@ -323,6 +302,7 @@ def _as_two_classes(certificate: ClassCertificate, goal: str, point: Point) -> C
         notes=(f"one bound of: {certificate.goal}",),
         advice=(),
         given_thresholds=True,
+        clusters=certificate.clusters,
     )
 
 

@@ -82,8 +82,9 @@ class Recipe:
             if path is not None:
                 source = open_table(path, self.decimal)
                 need_column(source, self.label, "--label")
-                if self.group is not None:
-                    need_column(source, self.group, "--group")
+                for option, name in (("--group", self.group), ("--clusters", self.clusters)):
+                    if name is not None:
+                        need_column(source, name, option)
 
     def of_model(self, model: str) -> Recipe:
         """The same for one kind of model; a network alone is compared with cross-entropy."""

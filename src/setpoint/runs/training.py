@@ -32,6 +32,7 @@ from setpoint.certificates import (
     certify_shifts,
     shifts_to_prove,
 )
+from setpoint.certificates.clusters import cluster_codes
 from setpoint.certificates.copies import copies_between, row_digests
 from setpoint.certificates.hold_out import Related
 from setpoint.distributed import gather_rows, rank_of, values_of_ranks, workers
@@ -147,10 +148,11 @@ class Training:
             if recipe.test is not None:
                 source = rank_rows_of_unknown(recipe.test, recipe.label, recipe.decimal)
                 (parts["test"],) = stack.enter_context(read_all(source, *columns, recipe.group))
+            tested_by = on_first_rank(lambda: clusters_of_test(recipe))
             for note in self._copies(parts):
                 self.tell(f"  {note}")
                 seen = replace(seen, notes=(*seen.notes, note))
-            return self._train(seen, parts, shares)
+            return self._train(seen, parts, shares, tested_by)
 
     def _copies(self, parts: dict[str, TablePart]) -> Iterator[str]:
         """A sentence if rows to certify on are copies of rows that the model is made by."""
@@ -225,7 +227,11 @@ class Training:
             raise TableError(recipe.file, wrong, column=recipe.group)
 
     def _train(
-        self, seen: Survey, parts: dict[str, TablePart], shares: Shares | DealtRows
+        self,
+        seen: Survey,
+        parts: dict[str, TablePart],
+        shares: Shares | DealtRows,
+        tested_by: NDArray[Any] | None,
     ) -> Finished:
         outputs = len(seen.classes.names) if self.recipe.several else 1
         more = (self.unfinished, self.tell, self.progress)
@@ -254,7 +260,7 @@ class Training:
         if "test" in splits:
             scores, labels, column = splits["test"]
             groups = groups_of(self.recipe.problem, self.recipe.group, column)
-            certificate = certificate.tested_on(scores, labels, groups=groups)
+            certificate = certificate.tested_on(scores, labels, groups=groups, clusters=tested_by)
         if isinstance(certificate, Certificate):
             certificate = replace(certificate, label_names=manifest.label_names.both)
         if recipe.group is not None and isinstance(certificate, Certificate):
@@ -351,6 +357,25 @@ def deal_rows(recipe: Recipe) -> Shares | DealtRows:
         raise TableError(recipe.file, f"{' and '.join(named)}: {why}") from None
     parts[rest[train]], parts[rest[chosen]], parts[certified] = 0, 1, 2
     return DealtRows(parts, np.concatenate(labelled), *related)
+
+
+def clusters_of_test(recipe: Recipe) -> NDArray[Any] | None:
+    """Who each row of the test file belongs to, of those with a label; None if nobody asked.
+
+    Raises:
+        TableError: An id is missing, or all are the same.
+    """
+    if recipe.test is None or recipe.clusters is None:
+        return None
+    source = open_table(recipe.test, recipe.decimal)
+    column = need_column(source, recipe.clusters, "--clusters")
+    chunks = source.chunks([recipe.label, column])
+    found = np.concatenate([c.with_value(recipe.label).texts(column) for c in chunks])
+    try:
+        cluster_codes(found)
+    except ValueError as error:
+        raise TableError(recipe.test, f"--clusters: {error}") from None
+    return found
 
 
 def part_scores(model: nn.Module, part: TablePart) -> NDArray[np.float32]:
