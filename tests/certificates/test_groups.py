@@ -355,3 +355,21 @@ def test_thresholds_per_group_leave_room_for_noise_of_other_rows(level, enough):
     if enough:
         sure = {"thresholds": at, "confidence": 1 - 0.05 / 100}
         assert certify(shifted, labels, problem, groups=groups, **sure).certified
+
+
+def test_a_bound_on_the_worst_group_is_one_on_each():
+    random = np.random.default_rng(0)
+    sex = random.choice(["f", "m"], 6000)
+    labels = random.random(6000) < 0.3
+    scores = random.normal(size=6000) + 2.5 * labels + 0.5 * (sex == "f")
+    for worst, rate, bound in (("largest", "fpr", "<= 0.05"), ("smallest", "precision", ">= 0.8")):
+        goal = f"maximize recall subject to {worst}({rate}, sex=[f, m]) {bound}"
+        both = " and ".join(f'{rate} on sex="{each}" {bound}' for each in "fm")
+        one, other = (
+            certify(scores, labels, f"{text} with thresholds per group", groups={"sex": sex})
+            for text in (goal, f"maximize recall subject to {both}")
+        )
+        assert one.certified
+        assert one.thresholds == other.thresholds
+        assert one.claims == other.claims
+        assert one.check(scores, labels, groups=sex).verdict == "ok"

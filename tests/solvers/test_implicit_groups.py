@@ -255,7 +255,7 @@ def test_thresholds_decide_as_on_the_batch() -> None:
         (lambda: Implicit(PROBLEMS[0], flatness=0.1), "leave flatness= out"),
         (
             lambda: Implicit(Problem.parse("minimize error with thresholds per group")),
-            "names no group to train a threshold for",
+            r"names no group to train a threshold for.*largest\(fpr, sex=\[f, m\]\) <= 0.01",
         ),
         (
             lambda: Implicit(PROBLEMS[0])(torch.zeros(4, 2), torch.zeros(4, 2), groups=[0] * 4),

@@ -47,7 +47,8 @@ class Groups(Axis[Sample]):
         if not self.wheres:
             raise ValueError(
                 f"`{problem}` names no group to train a threshold for. Name them, as in "
-                'subject_to=demographic_parity(0.02, sex=["f", "m"]).'
+                'subject_to=demographic_parity(0.02, sex=["f", "m"]), or for a bound in each group '
+                'in "largest(fpr, sex=[f, m]) <= 0.01".'
             )
         self.slices: tuple[Where, ...] = ((), *self.wheres)
         self.keys = tuple(map(key_of, self.wheres))

@@ -18,7 +18,7 @@ from setpoint.certificates.goals import CertificateGoal
 from setpoint.certificates.proofs import CERTIFIED, SearchVerdict, values_at
 from setpoint.certificates.sample import CalibrationSample
 from setpoint.certificates.text import value_text
-from setpoint.rates import Bound, Expression, Value, Where
+from setpoint.rates import Bound, Expression, Fold, Value, Where
 
 if TYPE_CHECKING:
     from setpoint.certificates.certificate import Estimate
@@ -92,7 +92,8 @@ def split_goal(
         inner: Whether bounds may name slices within each group: outputs.
     """
     goals: dict[Value | None, CertificateGoal] = {}
-    own = {bound: _wheres(bound) for bound in goal.bounds}
+    pieces = goal.bounds if given else [each for bound in goal.bounds for each in _pieces(bound)]
+    own = {bound: _wheres(bound) for bound in pieces}
     if inner:  # what matters is which output a bound names
         own = {
             bound: {tuple(pair for pair in where if pair[0] == column) for where in wheres}
@@ -118,6 +119,14 @@ def split_goal(
     alone = [{()}, *({((column, value),)} for value in values)]
     between = tuple(bound for bound, wheres in own.items() if wheres not in alone)
     return GroupGoals(column, goals, between)
+
+
+def _pieces(bound: Bound) -> list[Bound]:
+    """A bound on the worst of several rates as one on each of them."""
+    e = bound.expression
+    if isinstance(e, Fold) and (e.kind, bound.sense) in (("max", "<="), ("min", ">=")):
+        return [Bound(part, bound.sense, bound.level) for part in e.parts]
+    return [bound]
 
 
 def _group_column(goal: CertificateGoal, groups: Any) -> tuple[str, Any]:
