@@ -338,7 +338,7 @@ def test_a_certificate_of_clusters_is_checked_by_one_row_of_each():
     with pytest.raises(ValueError, match="about a row of each cluster: pass clusters="):
         made.monitor().update(scores, labels)
     with pytest.raises(ValueError, match="clusters must have the shape of the scores"):
-        made.check(scores, labels, clusters=who[:5])
+        made.check(scores, labels, clusters=np.arange(5))
 
 
 def test_a_check_tests_the_rows_whose_label_is_known():
@@ -351,3 +351,24 @@ def test_a_check_tests_the_rows_whose_label_is_known():
     assert len(made.check(scores, np.full(300, np.nan)).findings) == len(
         made.check(scores).findings
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"clusters": np.arange(5)}, r"clusters must have the shape of the scores, \(300,\)"),
+        ({"times": np.arange(5)}, r"times must have the shape of the scores, \(300,\)"),
+        ({"shifts": [0, 0]}, r"a finite number for each of the 3 classes; got \[0"),
+        ({"shifts": [0, np.nan, 0]}, r"each of the 3 classes; got \[0.0, nan"),
+        ({"labels": np.array(NAMES)[draw()[1]]}, "'dog' in row 0: 'dog' is column 1"),
+    ],
+)
+def test_columns_that_do_not_fit_the_scores_are_refused(given, message):
+    scores, labels = draw()
+    given = {"labels": labels, "shifts": SHIFTS, **given}
+    goal = 'minimize error subject to recall of "dog" >= 0.5'
+    with pytest.raises(ValueError, match=message):
+        certify_shifts(scores, problem=goal, classes=NAMES, **given)
+    made = prove(goal, clusters=np.arange(300))
+    with pytest.raises(ValueError, match="clusters must have the shape of the scores"):
+        made.monitor().update(scores, labels, clusters=np.arange(5))

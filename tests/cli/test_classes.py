@@ -160,6 +160,8 @@ def test_check_tells_whether_the_promise_holds_on_new_rows(made, capsys, tmp_pat
     told = capsys.readouterr().out
     assert told.startswith("ok: the new data fit the certificate")
     assert 'recall of "<b>, x" >= 0.5' in told
+    assert run("check", folder, made / "test.csv", *labels, "--time", "a") == 0
+    assert "measured from -" in capsys.readouterr().out
     assert run("check", folder, made / "test.csv") == 0
     assert "as many predictions of each class as expected" in capsys.readouterr().out
     rows = (made / "test.csv").read_text().splitlines()
@@ -178,6 +180,7 @@ def test_check_tells_whether_the_promise_holds_on_new_rows(made, capsys, tmp_pat
     for given, why in (
         ((folder, made / "test.csv", "--score", "a"), "its model scores the rows"),
         ((folder, made / "test.csv", "--positive", "01"), "--positive is for two classes"),
+        ((folder, made / "test.csv", "--time", "a", "--by", "day"), "--by is for two classes"),
         ((folder / "certificate.json", made / "test.csv", "--score", "a"), "name its folder"),
     ):
         assert run("check", *given) == 2

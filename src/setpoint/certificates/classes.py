@@ -168,8 +168,7 @@ class ClassCertificate(Record):
         if labels is not None:
             truth = read_class_labels(labels, found[:, 0], self.classes)
         if clusters is not None:
-            check_length(np.asarray(clusters), found[:, 0], "clusters")
-            rows = one_of_each(clusters)
+            rows = one_of_each(clusters, found[:, 0])
             found, truth, groups = found[rows], _part(truth, rows), _part(groups, rows)
         tests: list[Finding] = []
         if truth is not None and self.certified:
@@ -295,10 +294,14 @@ def certify_shifts(
     tail = 1 - check_share(confidence, "confidence", ends=False)
     about: list[str] = []
     count = None
+    shifts = _read_shifts(shifts, len(classes))
+    place = np.zeros(len(to_numpy(scores, "scores")))
+    if np.asarray(labels).dtype.kind in "OUS":  # names of classes are not their columns
+        read_class_labels(labels, place, tuple(map(str, classes)))
     if times is not None:
-        about.append("measured from {} to {}".format(*period_of(read_times(times))))
+        about.append("measured from {} to {}".format(*period_of(read_times(times, place))))
     if clusters is not None:
-        rows = one_of_each(clusters)
+        rows = one_of_each(clusters, place)
         scores, labels = (to_numpy(given, "scores and labels")[rows] for given in (scores, labels))
         groups, count = _part(groups, rows), len(rows)
         about.append(f"about a row of a new cluster: one of each of {len(rows):,} counts")
@@ -315,7 +318,7 @@ def certify_shifts(
         status=NO_CERTIFICATE if unprovable else status,
         confidence=float(confidence),
         classes=tuple(map(str, classes)),
-        shifts=tuple(np.asarray(shifts, np.float64).tolist()),
+        shifts=tuple(shifts.tolist()),
         predicted=tuple(np.bincount(decided, minlength=len(classes)).tolist()),
         right=int((decided == truth.reshape(-1)).sum()),
         claims=tuple(
@@ -363,9 +366,21 @@ def read_class_labels(labels: Any, rows: NDArray[Any], classes: Sequence[str]) -
     return np.where(missing, np.nan, found)
 
 
-def one_of_each(clusters: Any) -> NDArray[np.intp]:
-    """A row of each cluster, drawn by lot."""
+def _read_shifts(shifts: Any, classes: int) -> Floats:
+    """One finite number for each class."""
+    found = to_numpy(shifts, "shifts")
+    if found.shape != (classes,) or not np.isfinite(found).all():
+        raise ValueError(
+            f"shifts must be a finite number for each of the {classes} classes; got "
+            f"{found.tolist()!r:.80}."
+        )
+    return found.astype(np.float64)
+
+
+def one_of_each(clusters: Any, rows: NDArray[Any]) -> NDArray[np.intp]:
+    """A row of each cluster, drawn by lot; there is one for each of ``rows``."""
     codes = cluster_codes(clusters)
+    check_length(codes, rows, "clusters")
     lots = np.random.default_rng(0).permutation(len(codes))
     return np.sort(lots[np.unique(codes[lots], return_index=True)[1]])
 

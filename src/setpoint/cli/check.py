@@ -131,7 +131,7 @@ def _period_lines(
     """From when to when the new rows were measured, and with --by their rates by period."""
     if data is None or data.times is None:
         return
-    times = read_times(data.times, data.scores)
+    times = read_times(data.times, data.scores.reshape(len(data.scores), -1)[:, 0])
     first, last = period_of(times)
     yield f"measured from {first} to {last}"
     known = getattr(certificate, "period", ())
@@ -184,6 +184,8 @@ def _check_several(given: argparse.Namespace) -> None:
         )
     if given.positive is not None:
         raise UserError(f"--positive is for two classes; {given.certificate} is for several.")
+    if given.by is not None:
+        raise UserError(f"--by is for two classes; {given.certificate} is for several.")
 
 
 def _of_file(path: Path) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from setpoint.axes.arrays import Bools, Floats
+from setpoint.batch import check_length
 from setpoint.certificates import Certificate, ClassCertificate
 from setpoint.certificates.certificate import Claim, Point
 from setpoint.certificates.class_bounds import ClassCost, class_shares
@@ -191,7 +192,7 @@ class ClassMonitor(JointMonitor):
         truth = self._read_labels(labels, decided)
         for name, part in self.parts.items():
             score, label, kept = self._one(name, decided, truth)
-            given = {key: _rows_of(column, kept) for key, column in columns.items()}
+            given = {key: _rows_of(column, kept, key) for key, column in columns.items()}
             part.update(score[kept], label[kept], **given)
         return self.status
 
@@ -248,11 +249,15 @@ class ClassMonitor(JointMonitor):
         return cls(certificate, parts)
 
 
-def _rows_of(column: Any, kept: Bools) -> Any:
+def _rows_of(column: Any, kept: Bools, name: str) -> Any:
     """Some of the rows of a column, or of each column of a dict; None and single numbers stay."""
     if isinstance(column, Mapping):
-        return {name: _rows_of(each, kept) for name, each in column.items()}
-    return column if column is None or np.ndim(column) == 0 else np.asarray(column)[kept]
+        return {key: _rows_of(each, kept, key) for key, each in column.items()}
+    if column is None or np.ndim(column) == 0:
+        return column
+    found = np.asarray(column)
+    check_length(found.reshape(len(found), -1)[:, 0], kept, name)
+    return found[kept]
 
 
 def _watched(certificate: ClassCertificate) -> Iterator[tuple[str, ClassSet, Certificate]]:
