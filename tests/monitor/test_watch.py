@@ -69,6 +69,20 @@ def test_no_rows_yet_are_no_reference(place):
     assert "The first rows will be kept as the reference" in told
 
 
+def test_labels_that_do_not_count_yet_are_told(place, capsys):
+    scores = write(place / "1.csv")
+    words = (place / "c.json", scores, "--state", place / "s.json", "--id", "id")
+    assert run("watch", *words, "--score", "s", "--time", "t") == 0
+    assert "no labels yet" in capsys.readouterr().out
+    some = write(place / "2.csv", known=np.arange(400) % 2 == 0)
+    assert run("watch", words[0], some, *words[2:], "--label", "y", "--page", place / "p.html") == 0
+    said = "none of 200 labels counts until all of a block, or some of newer rows, have come"
+    assert said in " ".join(capsys.readouterr().out.split())
+    assert said in (place / "p.html").read_text()
+    assert run("watch", words[0], scores, *words[2:], "--label", "y") == 0
+    assert "none of" not in capsys.readouterr().out
+
+
 def test_it_holds_then_breaks_and_says_since_when(place, capsys):
     for day in range(1, 6):
         assert watch(place, write(place / f"{day}.csv", seed=day, day=day)) == 0

@@ -109,11 +109,11 @@ def test_missing_values_are_none(tmp_path):
     [
         ("", "t.csv: is empty; the first row must name the columns."),
         ("\n\n", "t.csv: is empty"),
-        ("a,b\n1,2\n1\n", "t.csv, row 3: has 1 values where the header names 2"),
+        ("a,b\n1,2\n1\n", "t.csv, row 3: has 1 value where the header names 2"),
         ("a,b\n1,2,3\n", "t.csv, row 2: has 3 values where the header names 2"),
-        ('a,b\n"x\ny",1\n1\n', "t.csv, row 3: has 1 values"),  # rows as a spreadsheet counts them
+        ('a,b\n"x\ny",1\n1\n', "t.csv, row 3: has 1 value"),  # rows as a spreadsheet counts them
         ("a,a\n1,2\n", "t.csv, column 'a': there are 2 columns of this name; rename all but one."),
-        ("sep=;\na;b\n1;2\n1\n", "t.csv, row 4: has 1 values where the header names 2"),
+        ("sep=;\na;b\n1;2\n1\n", "t.csv, row 4: has 1 value where the header names 2"),
         ('a,b\n"1,2\n', "t.csv, row 2: is not csv"),
         (b"a,b\n\x81\x8d,2\n", "t.csv: is neither utf-8 nor Windows-1252 text"),
         (b"\x03\x04\x9d\x00\x00", "t.csv: is not text"),

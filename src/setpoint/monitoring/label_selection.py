@@ -211,6 +211,11 @@ class LabelSelection:
     by_score: list[list[float]] = field(default_factory=lambda: [[0.0, 0.0], [0.0, 0.0]])
     """By decision: excess of the ranks of labelled rows, and its variance."""
 
+    @property
+    def labels(self) -> int:
+        """Labels of blocks that wait for others."""
+        return int(sum(kind[1] for block in self.blocks for kind in block.ranks))
+
     def direct(self, test: LabelledTest, rows: IncomingRows, *, late: bool) -> bool:
         """Whether rows may count at once, in their order: nothing waits, and nothing is missing."""
         if any(test.name in block.tallies for block in self.blocks):

@@ -98,7 +98,7 @@ def lines(monitor: Monitor) -> TextRows:
     """A name and a text for each test and note."""
     for watch in monitor.rates:
         if watch.value is None:
-            yield watch.name, "no labels yet"
+            yield watch.name, unlabelled_text(monitor)
             continue
         ends = monitor.interval(watch)
         shown = [value_text(watch.name, value) for value in (watch.value, *(ends or ()))]
@@ -115,6 +115,14 @@ def lines(monitor: Monitor) -> TextRows:
         yield "" if place else "notes", note
     sure = share_text(monitor.false_alarm)
     yield "alarm", f"false in at most {sure} of all cases, however often one looks"
+
+
+def unlabelled_text(monitor: Monitor) -> str:
+    """Why a rate has no value: no labels have come, or none of them counts yet."""
+    waiting = plural(monitor.selection.labels, "label")
+    if not monitor.selection.labels:
+        return "no labels yet"
+    return f"none of {waiting} counts until all of a block, or some of newer rows, have come"
 
 
 def evidence_text(monitor: Monitor, test: str) -> str:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from setpoint.certificates.goals import as_capacity, goal_to_certify
 from setpoint.monitoring import Monitor
-from setpoint.monitoring.status import change_text, rate_text
+from setpoint.monitoring.status import change_text, rate_text, unlabelled_text
 from setpoint.monitoring.watched_rates import CapacityWatch, RateWatch, ShareWatch
 from setpoint.reports.page import environment
 from setpoint.reports.svg import Plot, Scale, linear
@@ -123,7 +123,7 @@ def _figures(monitor: Monitor) -> Iterator[tuple[str, str, list[str]]]:
     """Numbers worth a large type: a label, a value, small lines."""
     for watch in monitor.rates[:3]:
         if watch.value is None:
-            yield _quantity(watch), NOTHING, ["no labels yet"]
+            yield _quantity(watch), NOTHING, [unlabelled_text(monitor)]
             continue
         ends = monitor.interval(watch)
         lines = [] if ends is None else [f"{percent(ends[0])} to {percent(ends[1])} at all times"]

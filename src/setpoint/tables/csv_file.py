@@ -23,6 +23,7 @@ from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
 
+from setpoint._checks import plural
 from setpoint.tables.streams import Opener, need_pyarrow
 from setpoint.tables.table import (
     BINARY,
@@ -170,7 +171,8 @@ class CsvSource(TableSource):
                 continue
             width = width or len(line)
             if len(line) != width:
-                problem = f"has {len(line)} values where the header names {width}; mend the row."
+                found = plural(len(line), "value")
+                problem = f"has {found} where the header names {width}; mend the row."
                 raise TableError(self.path, problem, row=number)
             yield number, line
 
