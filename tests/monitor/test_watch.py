@@ -76,11 +76,11 @@ def test_labels_that_do_not_count_yet_are_told(place, capsys):
     assert "no labels yet" in capsys.readouterr().out
     some = write(place / "2.csv", known=np.arange(400) % 2 == 0)
     assert run("watch", words[0], some, *words[2:], "--label", "y", "--page", place / "p.html") == 0
-    said = "none of 200 labels counts until all of a block, or some of newer rows, have come"
+    said = "200 labels on hold until all of their block, or some of newer rows, have come"
     assert said in " ".join(capsys.readouterr().out.split())
     assert said in (place / "p.html").read_text()
     assert run("watch", words[0], scores, *words[2:], "--label", "y") == 0
-    assert "none of" not in capsys.readouterr().out
+    assert "on hold" not in capsys.readouterr().out
 
 
 def test_it_holds_then_breaks_and_says_since_when(place, capsys):

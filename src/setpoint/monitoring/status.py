@@ -122,7 +122,7 @@ def unlabelled_text(monitor: Monitor) -> str:
     waiting = plural(monitor.selection.labels, "label")
     if not monitor.selection.labels:
         return "no labels yet"
-    return f"none of {waiting} counts until all of a block, or some of newer rows, have come"
+    return f"{waiting} on hold until all of their block, or some of newer rows, have come"
 
 
 def evidence_text(monitor: Monitor, test: str) -> str:
