@@ -112,7 +112,8 @@ class Classifier(Decisions, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         calibrator_: Scores to probabilities, fitted on validation rows.
         history_: One dict per pass: epoch, step, loss, validation, seconds, status.
         histories_: The history of every method tried, by name; ``method_`` is the one kept. With
-            ``model="auto"`` by model and method, as in ``"mlp, implicit"``.
+            ``model="auto"`` by model and method, as in ``"mlp, implicit"`` (cross-fitted by fold,
+            too: ``"mlp_0, implicit"``).
         splits_: The rows of ``train``, ``validation`` and ``calibration``.
         shifts_: For a goal about classes (``maximize macro(recall)``): what is subtracted from the
             score of each before the highest decides. They are chosen on validation rows with room
