@@ -108,9 +108,15 @@ def _one_hot(column: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _pixels() -> Table:
-    """Shirts among clothes, 14 x 14 grey values."""
+    """Shirts among clothes."""
+    x, kinds = clothes()
+    return Table(x, (kinds == SHIRT).astype(np.int64))
+
+
+def clothes() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Pictures of clothes, 14 x 14 grey values, and their kinds."""
     found = images.load("fashion_mnist")
     x = np.concatenate([found.train.numpy(), found.test.numpy()])
-    y = np.concatenate([found.labels.numpy(), found.test_labels.numpy()])
+    kinds = np.concatenate([found.labels.numpy(), found.test_labels.numpy()])
     small = x.reshape(len(x), 14, 2, 14, 2).mean((2, 4)).reshape(len(x), 196)
-    return Table(small.astype(np.float32), (y == SHIRT).astype(np.int64))
+    return small.astype(np.float32), kinds

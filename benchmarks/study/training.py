@@ -1,5 +1,6 @@
 """Train all models of one cell beside each other, and keep what validation prefers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -74,6 +75,7 @@ def train(
     seed: int,
     steps: int = STEPS,
     goals: list[str] | None = None,
+    stack: Callable[..., Any] = Stack,
 ) -> list[Row]:
     """All settings and rates of one way on the same batches from the same start."""
     goals = judged(parts.test.y) if goals is None else goals
@@ -81,13 +83,13 @@ def train(
     if not mine:
         return []
     x, y = torch.as_tensor(parts.train.x), torch.as_tensor(parts.train.y)
-    stack = Stack(x.shape[1], hidden, len(mine), seed, zero_head=False)
-    stepper = Stepper(stack, torch.tensor([column.rate for column in mine]), "adam")
+    models = stack(x.shape[1], hidden, len(mine), seed, zero_head=False)
+    stepper = Stepper(models, torch.tensor([column.rate for column in mine]), "adam")
     losses = _losses(mine, steps)
     looks = Looks(parts, goals)
     batches = WAYS[way].sampler(min(BATCH, len(y))).draw(y, steps=steps, seed=seed)
     for step, batch in enumerate(batches, start=1):
-        scores, labels = stack(x[batch.rows]), y[batch.rows, None]
+        scores, labels = models(x[batch.rows]), y[batch.rows, None]
         options = {} if batch.weights is None else {WAYS[way].takes: batch.weights}
         total = scores.new_zeros(())
         for loss, place in losses:

@@ -1,0 +1,175 @@
+"""The study's methods on small convolutional networks of three sizes: pictures of clothes.
+
+    python -m benchmarks study.convolutions --quick       # one size, 100 steps, to a scratch file
+    python -m benchmarks study.convolutions --minutes 60  # goes on where the last run stopped
+    python -m benchmarks study.convolutions --docs        # the table into docs/study.md
+
+Shirts, pullovers and coats of Fashion-MNIST, 14 x 14 grey values, each against all other clothes.
+Two layers of 3 x 3 filters with stride 2 and a linear head; batches, steps, rates, looks and
+baselines are those of :mod:`benchmarks.study`.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import conv2d
+
+from benchmarks.common import results
+from benchmarks.common.pages import fill
+from benchmarks.common.scratch import scratch
+from benchmarks.study import report, tables, training
+from benchmarks.study.methods import OURS, PLAIN, WAYS
+from benchmarks.study.metrics import TITLES
+from setpoint.datasets import DataSplit, Table
+
+RESULTS = results.RESULTS / "study_convolutions.jsonl"
+SIDE, TASKS = 14, {"pullover": 2, "coat": 4, "shirt": 6}
+CHANNELS = (2, 4, 8)
+FOLDS = 2
+
+
+class Cell(NamedTuple):
+    """What all methods share; ``hidden`` is the number of filters of the first layer."""
+
+    data: str
+    fold: int
+    hidden: int
+
+
+class Convolutions(nn.Module):
+    """``columns`` networks of two convolutions; the scores of pictures ``[n, 196]`` by each.
+
+    Weights have their columns last, as :class:`benchmarks.points.stack.Stepper` expects.
+    """
+
+    def __init__(self, inputs: int, hidden: int, columns: int, seed: int, zero_head: bool) -> None:
+        super().__init__()
+        assert inputs == SIDE**2
+        assert not zero_head
+        self.columns = columns
+        torch.manual_seed(seed)
+        first = nn.Conv2d(1, hidden, 3, stride=2, padding=1)
+        second = nn.Conv2d(hidden, 2 * hidden, 3, stride=2, padding=1)
+        head = nn.Linear(2 * hidden * 16, 1)
+        self.first, self.first_bias = self._repeated(first.weight), self._repeated(first.bias)
+        self.second, self.second_bias = self._repeated(second.weight), self._repeated(second.bias)
+        self.head, self.shift = self._repeated(head.weight), self._repeated(head.bias)
+
+    def _repeated(self, weight: Tensor) -> nn.Parameter:
+        """The same for every column: the dimension of the outputs comes last, column by column."""
+        return nn.Parameter(
+            weight.detach().movedim(0, -1).repeat(*[1] * (weight.ndim - 1), self.columns)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The scores of all columns."""
+        pictures = x.view(len(x), 1, SIDE, SIDE)
+        found = conv2d(pictures, self.first.movedim(-1, 0), self.first_bias, 2, 1).relu()
+        weight = self.second.movedim(-1, 0)
+        found = conv2d(found, weight, self.second_bias, 2, 1, groups=self.columns).relu()
+        features = found.view(len(x), self.columns, -1)
+        return torch.einsum("ncf,fc->nc", features, self.head) + self.shift
+
+
+def main() -> None:
+    options = results.parser(
+        __doc__, "table", "docs", "out", quick="two filters, 100 steps", minutes=60.0
+    )
+    options.add_argument("--share", default="0/1", help="which of how many shares of the cells")
+    chosen = options.parse_args()
+    torch.set_num_threads(1)
+    looks = chosen.table or chosen.docs
+    out = chosen.out or (scratch("convolutions") if chosen.quick and not looks else RESULTS)
+    if not looks:
+        run(out, chosen.quick, chosen.minutes, chosen.share)
+    if chosen.docs:
+        fill(report.PAGE, "convolutions", table(results.read(out)))
+    print(table(results.read(out)))
+
+
+def run(out: Path, quick: bool, minutes: float, share: str) -> None:
+    """Train what is not there yet, until the time is up."""
+    end = monotonic() + 60 * (1.5 if quick else minutes)
+    for cell in cells(quick, share):
+        known = {row["method"] for row in results.read(out) if about(row) == cell}
+        parts = pictures(cell)
+        for way in WAYS:
+            if way in known:
+                continue
+            if monotonic() > end:
+                print("Time is up; run again to go on.")
+                return
+            steps = 100 if quick else training.STEPS
+            found = training.train(parts, way, cell.hidden, cell.fold, steps, stack=Convolutions)
+            results.append(out, *(cell._asdict() | row for row in found))
+        print(*cell, flush=True)
+
+
+def cells(quick: bool, share: str) -> Iterator[Cell]:
+    """Fold by fold, the small networks first."""
+    mine, of = map(int, share.split("/"))
+    sizes = CHANNELS[:1] if quick else CHANNELS
+    every = product(range(1 if quick else FOLDS), sizes, TASKS)
+    yield from [Cell(data, fold, size) for fold, size, data in every][mine::of]
+
+
+def about(row: results.Row) -> Cell:
+    """The cell of a row."""
+    return Cell(*(row[name] for name in Cell._fields))
+
+
+def pictures(cell: Cell) -> DataSplit:
+    """The folds of the study with other labels; grey values are centred and scaled together."""
+    x, kinds = tables.clothes()
+    order = np.random.default_rng(0).permutation(len(x))
+    test = order[cell.fold :: tables.FOLDS]
+    rest = np.random.default_rng(1 + cell.fold).permutation(np.setdiff1d(order, test))
+    validation, train = np.split(rest, [int(tables.VALIDATION * len(rest))])
+    y = (kinds == TASKS[cell.data]).astype(np.int64)
+    x = ((x - x[train].mean()) / x[train].std()).astype(np.float32)
+    return DataSplit(*(Table(x[rows], y[rows]) for rows in (train, validation, test)))
+
+
+def table(rows: list[results.Row]) -> str:
+    """The gain over the best baseline by size and goal, and the metric beside cross-entropy."""
+    lines = [
+        "| filters | weights | goal | `Implicit` | cross-entropy | best baseline | gain |",
+        "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for size, goal in product(CHANNELS, TITLES):
+        cells_ = {}
+        for row in rows:
+            if row["hidden"] == size and row["goal"] == goal:
+                cells_.setdefault(about(row), {})[row["method"]] = row
+        whole = [found for found in cells_.values() if set(found) >= {OURS, PLAIN}]
+        if not whole:
+            continue
+        ours, plain = ([found[name]["test"] for found in whole] for name in (OURS, PLAIN))
+        best = [_best(found)["test"] for found in whole]
+        gain = np.subtract(ours, best)
+        error = f" ({gain.std(ddof=1) / len(gain) ** 0.5:.1f})" if len(gain) > 1 else ""
+        means = " | ".join(f"{np.mean(values):.1f}" for values in (ours, plain, best))
+        head = f"| {size} | {weights(size):,} | {TITLES[goal]} "
+        lines.append(f"{head}| {means} | {gain.mean():+.1f}{error} |")
+    return "\n".join(lines)
+
+
+def weights(size: int) -> int:
+    """How many weights a network of this size has."""
+    return sum(p.numel() for p in Convolutions(SIDE**2, size, 1, 0, False).parameters())
+
+
+def _best(found: dict[str, results.Row]) -> results.Row:
+    """The baseline that validation prefers; plain cross-entropy is one of the weighted."""
+    others = [row for name, row in found.items() if name not in (OURS, PLAIN)]
+    return max(others, key=lambda row: row["validation"])
+
+
+if __name__ == "__main__":
+    main()
