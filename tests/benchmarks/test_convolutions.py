@@ -28,11 +28,13 @@ def test_every_column_trains_as_a_network_of_its_own():
     stepper = Stepper(stack, rates, "adam")
     bce = nn.BCEWithLogitsLoss()
     models = [alone(5) for _ in rates]
-    optimizers = [torch.optim.Adam(m.parameters(), lr=float(r)) for m, r in zip(models, rates)]
+    optimizers = [
+        torch.optim.Adam(m.parameters(), lr=float(r)) for m, r in zip(models, rates, strict=True)
+    ]
     for _ in range(5):
         (2 * bce(stack(x), y.expand(-1, 2))).backward()
         stepper.step()
-        for model, optimizer in zip(models, optimizers):
+        for model, optimizer in zip(models, optimizers, strict=True):
             optimizer.zero_grad()
             bce(model(x.view(-1, 1, 14, 14)), y).backward()
             optimizer.step()
