@@ -27,7 +27,7 @@ from setpoint.axes.class_choice import best_shifts, choose_classes
 from setpoint.axes.class_data import decide
 from setpoint.batch import ScoredExamples, check_length, check_scores
 from setpoint.certificates.certificate import Claim, Record
-from setpoint.certificates.class_bounds import class_shares, is_provable
+from setpoint.certificates.class_bounds import ClassShare, class_shares, is_provable
 from setpoint.certificates.clusters import cluster_codes, is_missing
 from setpoint.certificates.proofs import CERTIFIED, INFEASIBLE, NOT_CERTIFIED
 from setpoint.certificates.regions import weights
@@ -311,11 +311,9 @@ def certify_shifts(
     decided, truth = decide(to_numpy(scores, "scores"), shifts), to_numpy(labels, "labels")
     unprovable = why_unprovable(problem)
     failed = [share for share in shares if not share.is_proved(tail)]
-    status = NOT_CERTIFIED if failed else CERTIFIED
-    status = INFEASIBLE if any(share.provable(tail) is None for share in failed) else status
     return ClassCertificate(
         goal=str(problem),
-        status=NO_CERTIFICATE if unprovable else status,
+        status=NO_CERTIFICATE if unprovable else _status(failed, tail),
         confidence=float(confidence),
         classes=tuple(map(str, classes)),
         shifts=tuple(shifts.tolist()),
@@ -325,12 +323,16 @@ def certify_shifts(
             Claim(str(one), one.measured, one.displayed(together, sure=not failed), one.counts)
             for one in shares
         ),
-        notes=(
-            *(unprovable or [share.why_not(tail, together) for share in failed]),
-            *about,
-        ),
+        notes=(*(unprovable or [share.why_not(tail, together) for share in failed]), *about),
         clusters=count,
     )
+
+
+def _status(failed: Sequence[ClassShare], tail: float) -> str:
+    """What is said of a certificate by the shares that are not proved."""
+    if any(share.provable(tail) is None for share in failed):
+        return INFEASIBLE
+    return NOT_CERTIFIED if failed else CERTIFIED
 
 
 def _part(columns: Any, rows: NDArray[np.intp]) -> Any:

@@ -118,9 +118,9 @@ def jaccard_loss(
     """An upper bound on one minus the Jaccard index (intersection over union).
 
     Args:
-        scores: Logits, ``[n]`` or ``[n, 1]``; ``[n, c]`` for ``c`` binary outputs.
-        labels: 0 or 1, in the shape of the scores.
-        weights: Optional, one per example; weight 2 is two copies, weight 0 is absent.
+        scores: Logits, as in :func:`f_score_loss`.
+        labels: 0 or 1, as in :func:`f_score_loss`.
+        weights: One per example, as in :func:`f_score_loss`.
         margin: As in :func:`f_score_loss`.
         threshold: As in :func:`f_score_loss`.
         lift: As in :func:`f_score_loss`.
