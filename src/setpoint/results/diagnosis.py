@@ -199,8 +199,9 @@ def _by_limit(limit: str, noise: float) -> tuple[str, ...]:
     told_apart = f"Differences under {2 * noise:.2g} between two models are noise here."
     if limit == "capacity":
         return (
-            "Train for the goal: Implicit(problem, steps=...). The model does not even fit its "
-            "training data at this point, so it pays to spend what it can where it counts.",
+            "Try Implicit(problem, steps=...), and compare on validation rows: training data are "
+            "fitted no better than new data at this point, so the model may be too weak for the "
+            "whole curve. (If it has learnt all there is, no loss helps.)",
             "A larger model, or better features, would help any loss.",
             told_apart,
         )
