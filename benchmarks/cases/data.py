@@ -45,18 +45,25 @@ class Case:
     """What a false alarm costs, likewise."""
 
 
-def _shuffled(name: str) -> Callable[[int], tuple[Rows, Rows, Rows]]:
+def _shuffled(name: str, clip: bool = False) -> Callable[[int], tuple[Rows, Rows, Rows]]:
     def read(seed: int) -> tuple[Rows, Rows, Rows]:
         x, y = tables.read(name)
-        return _cut(Rows(x, y), np.random.default_rng(seed).permutation(len(y)))
+        order = np.random.default_rng(seed).permutation(len(y))
+        if clip:
+            x = tables.clipped(x, order[: _ends(order)[0]])
+        return _cut(Rows(x, y), order)
 
     return read
 
 
 def _cut(rows: Rows, order: Any) -> tuple[Rows, Rows, Rows]:
-    ends = [int(share * len(order)) for share in SHARES]
-    train, calibration, test = (rows.take(part) for part in np.split(order, ends))
+    train, calibration, test = (rows.take(part) for part in np.split(order, _ends(order)))
     return train, calibration, test
+
+
+def _ends(order: Any) -> list[int]:
+    """Where training rows end, and where those of the certificate do."""
+    return [int(share * len(order)) for share in SHARES]
 
 
 def _fraud(seed: int) -> tuple[Rows, Rows, Rows]:
@@ -68,13 +75,13 @@ def _fraud(seed: int) -> tuple[Rows, Rows, Rows]:
     return _cut(Rows(x, y, amounts=x[:, 0].astype(np.float64)), kept)
 
 
-def _texts(file: str, kind: str | None = None, group: str | None = None) -> Any:
+def _texts(file: str, kind: str | None = None) -> Callable[[int], tuple[Rows, Rows, Rows]]:
     def read(seed: int) -> tuple[Rows, Rows, Rows]:
         table = pd.read_csv(path(file), keep_default_na=False)
-        groups = table[group].to_numpy() if group else np.arange(len(table))
-        order = _by_group(groups, seed)
+        table = table[~table.text.map(_letters).duplicated()]
+        order = np.random.default_rng(seed).permutation(len(table))
         words = TfidfVectorizer(max_features=WORDS, sublinear_tf=True, ngram_range=(1, 2))
-        words.fit(table.text.iloc[order[: int(SHARES[0] * len(order))]])
+        words.fit(table.text.iloc[order[: _ends(order)[0]]])
         x = words.transform(table.text).toarray().astype(np.float32)
         kinds = None if kind is None else table[kind].to_numpy()
         return _cut(Rows(x, table.y.to_numpy(np.int64), kind=kinds), order)
@@ -82,18 +89,16 @@ def _texts(file: str, kind: str | None = None, group: str | None = None) -> Any:
     return read
 
 
-def _by_group(groups: Any, seed: int) -> Any:
-    """All rows, those of one group beside each other, groups in random order."""
-    found, numbers = np.unique(groups, return_inverse=True)
-    places = np.random.default_rng(seed).permutation(len(found))
-    return np.argsort(places[numbers], kind="stable")
+def _letters(text: str) -> str:
+    """What copies of a text have in common: the first of them is kept."""
+    return "".join(filter(str.isalpha, text.casefold()))
 
 
 CASES = {
     "scorecard": Case(
         "A scorecard for lending",
         "minimize fnr subject to fpr <= 0.05",
-        _shuffled("give_me_some_credit"),
+        _shuffled("give_me_some_credit", clip=True),
         found=3000.0,
         alarm=300.0,
     ),
@@ -120,7 +125,7 @@ CASES = {
     "guardrail": Case(
         "A guardrail for prompts",
         "minimize fnr subject to fpr <= 0.01",
-        _texts("prompt_injection_mix/prompt_injection_mix.csv.xz", "category", "group_id"),
+        _texts("prompt_injection_mix/prompt_injection_mix.csv.xz", "category"),
         found=10.0,
         alarm=5.0,
     ),

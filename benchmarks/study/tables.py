@@ -75,13 +75,18 @@ def fold(name: str, number: int, contaminated: float = 0.0) -> tuple[DataSplit, 
     positives = rest[y[rest] > 0]
     moved = min(round(contaminated * (len(rest) - len(positives))), len(positives) // 2)
     labels[np.random.default_rng(100 + number).permutation(positives)[:moved]] = 0
-    low, high = np.quantile(x[train], TAILS, axis=0).astype(np.float32)
-    both = high > low  # a column that is rarely not 0 keeps its values
-    x = np.where(both, np.clip(x, low, high), x)
+    x = clipped(x, train)
     centre, deviation = x[train].mean(0, np.float64), x[train].std(0, np.float64)
     x = ((x - centre) / np.where(deviation > 0, deviation, 1.0)).clip(-20, 20).astype(np.float32)
     parts = (Table(x[rows], labels[rows]) for rows in (train, validation, test))
     return DataSplit(*parts), Noise(contaminated, moved)
+
+
+def clipped(x: NDArray[np.float32], train: NDArray[np.int64]) -> NDArray[np.float32]:
+    """All rows, with values beyond :data:`TAILS` of the training rows moved to these quantiles."""
+    low, high = np.quantile(x[train], TAILS, axis=0).astype(np.float32)
+    both = high > low  # a column that is rarely not 0 keeps its values
+    return np.where(both, np.clip(x, low, high), x)
 
 
 def _rare_attacks() -> NDArray[np.int64]:
