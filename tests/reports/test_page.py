@@ -19,7 +19,7 @@ from setpoint.reports.text import clip, name, percent
 from setpoint.reports.wording import bounds_in_words
 from setpoint.results import Findings
 from setpoint.results.measured import Margins, clopper_pearson
-from setpoint.results.operating_points import operating_points
+from setpoint.results.points import operating_points
 
 
 def test_the_cost_of_a_thousand_cases():

@@ -112,7 +112,7 @@ def test_few_examples_are_said_before_anything_else():
     assert 3 < min(found.positives, found.negatives) < 10
     assert found.limit == "capacity"
     assert found.advice[0].startswith("Too few negatives")
-    assert found.advice[1].startswith("Train for the goal")
+    assert found.advice[1].startswith("Try Implicit")
 
 
 def test_an_outlier_does_not_widen_the_band():

@@ -9,7 +9,7 @@ from torch import nn
 
 import setpoint as sp
 from setpoint.losses import attach
-from setpoint.losses.cross_entropy import BINARY_LOSSES, GRADIENTS
+from setpoint.losses.log_likelihood import BINARY_LOSSES, GRADIENTS
 from setpoint.solvers import cross_entropy, focal
 from setpoint.solvers.implicit import StarvedBatchWarning
 from setpoint.steps import Hard, Softplus

@@ -12,7 +12,7 @@ from samples import loss_and_gradient
 
 from setpoint import Implicit, Problem, Program, coverage, macro, recall
 from setpoint.axes.classes import by_entry, chance_of, chances
-from setpoint.losses.cross_entropy import CLASS_LOSSES
+from setpoint.losses.log_likelihood import CLASS_LOSSES
 from setpoint.rates import auc_mu, top_k
 from setpoint.solvers.main_loss import score_gradient
 from setpoint.steps import Softplus

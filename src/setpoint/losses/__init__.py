@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
 from setpoint._extras import import_lazily
-from setpoint.losses.cross_entropy import cross_entropy, focal
+from setpoint.losses.log_likelihood import cross_entropy, focal
 
 if TYPE_CHECKING:
     from setpoint.losses.auc import auc_loss, partial_auc_loss

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from setpoint._extras import import_lazily
-from setpoint.reports.page import page
+from setpoint.reports.run_page import page
 
 if TYPE_CHECKING:
     from setpoint.reports.scored import report

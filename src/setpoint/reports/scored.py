@@ -28,7 +28,7 @@ from setpoint.certificates.sample import (
 )
 from setpoint.certificates.times import read_times
 from setpoint.rates import Where
-from setpoint.reports.page import page
+from setpoint.reports.run_page import page
 from setpoint.reports.three_way_page import three_way_page
 from setpoint.reports.wording import nouns_from
 from setpoint.results import RunResult

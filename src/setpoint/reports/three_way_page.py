@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from setpoint._version import __version__
 from setpoint.reports.charts import histogram_plot
-from setpoint.reports.page import environment, plain
+from setpoint.reports.run_page import environment, plain
 from setpoint.reports.svg import Plot
 from setpoint.reports.text import capital, cases_per_unit, level, money, name
 from setpoint.reports.wording import Nouns, bound_in_words

@@ -13,7 +13,7 @@ from setpoint.certificates.goals import as_capacity, goal_to_certify
 from setpoint.monitoring import Monitor
 from setpoint.monitoring.status import change_text, rate_text, unlabelled_text
 from setpoint.monitoring.watched_rates import CapacityWatch, RateWatch, ShareWatch
-from setpoint.reports.page import environment
+from setpoint.reports.run_page import environment
 from setpoint.reports.svg import Plot, Scale, linear
 from setpoint.reports.text import NOTHING, capital, level, percent, pretty, rate_name, thousands
 from setpoint.reports.wording import nouns_from, promise_in_words

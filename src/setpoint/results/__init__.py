@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         count_decisions,
         measure,
     )
-    from setpoint.results.operating_points import OperatingPoint, operating_points, sensitivity
+    from setpoint.results.points import OperatingPoint, operating_points, sensitivity
     from setpoint.results.rows import SliceRow, SplitRow, group_rates
     from setpoint.results.run import RunResult, Scored, Verdict
 

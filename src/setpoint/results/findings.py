@@ -30,7 +30,7 @@ from setpoint.results.curves import (
     training_series,
 )
 from setpoint.results.measured import GoalParts, Interval, Margins, Measured, margins, read_goal
-from setpoint.results.operating_points import OperatingPoint, sensitivity, stops
+from setpoint.results.points import OperatingPoint, sensitivity, stops
 from setpoint.results.rows import (
     Mix,
     SliceRow,

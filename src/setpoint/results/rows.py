@@ -24,7 +24,7 @@ from setpoint.results.measured import (
     count_decisions,
     margins,
 )
-from setpoint.results.operating_points import usual_rates
+from setpoint.results.points import usual_rates
 from setpoint.results.run import RunResult, Scored, Threshold
 
 MOST_SHOWN = 20

@@ -22,7 +22,7 @@ from setpoint.results.measured import (
     measure,
     read_goal,
 )
-from setpoint.results.operating_points import OperatingPoint, usual_rates
+from setpoint.results.points import OperatingPoint, usual_rates
 from setpoint.results.rows import group_masks, period_masks
 
 DECISIONS = (ACCEPT, REVIEW, REJECT)

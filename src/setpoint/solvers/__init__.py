@@ -6,7 +6,7 @@ import setpoint._torch  # noqa: F401 (names the extra if torch is missing)
 from setpoint._extras import import_lazily
 
 if TYPE_CHECKING:
-    from setpoint.losses.cross_entropy import cross_entropy, focal
+    from setpoint.losses.log_likelihood import cross_entropy, focal
     from setpoint.solvers.barrier import Barrier, RateBarrier, at_least, at_most, equal_to, together
     from setpoint.solvers.base import BatchCriterion, GlobalBatch
     from setpoint.solvers.baselines import CrossEntropy

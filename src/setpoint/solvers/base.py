@@ -29,7 +29,7 @@ from setpoint.distributed import (
     workers,
 )
 from setpoint.losses import labelled
-from setpoint.losses.cross_entropy import Loss
+from setpoint.losses.log_likelihood import Loss
 from setpoint.problems import (
     GoalLike,
     Problem,

@@ -16,7 +16,7 @@ from setpoint.batch import check_labels, check_scores, check_weights
 from setpoint.distributed import Reduction
 from setpoint.losses import exact_type, example_weights
 from setpoint.losses.base import check_loss_scores
-from setpoint.losses.cross_entropy import cross_entropy, focal
+from setpoint.losses.log_likelihood import cross_entropy, focal
 from setpoint.problems import GoalLike, as_problem
 from setpoint.solvers.base import LossCriterion
 

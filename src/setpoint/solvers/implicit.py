@@ -27,7 +27,7 @@ from setpoint.axes.sample import Sample, exact
 from setpoint.batch import ScoredExamples, describe
 from setpoint.distributed import Reduction
 from setpoint.losses import exact_type, example_weights, labelled
-from setpoint.losses.cross_entropy import Loss
+from setpoint.losses.log_likelihood import Loss
 from setpoint.problems import GoalLike, Problem, as_problem
 from setpoint.rates import Array, Rate
 from setpoint.solvers.closed_form import ClosedForm, ExampleColumns, gradient_like

@@ -26,7 +26,7 @@ from setpoint.axes.class_data import class_names_of, members_of, top_ks
 from setpoint.axes.classes import by_entry
 from setpoint.axes.confusion import ConfusionMatrix
 from setpoint.losses import exact_type
-from setpoint.losses.cross_entropy import class_cross_entropy, class_cross_entropy_gradient
+from setpoint.losses.log_likelihood import class_cross_entropy, class_cross_entropy_gradient
 from setpoint.problems import Problem
 from setpoint.rates import Across, ClassSet, Cost, Expression, Fold, Rate
 from setpoint.rates.expression import Gradient

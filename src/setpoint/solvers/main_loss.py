@@ -1,6 +1,6 @@
 """The main loss of :class:`setpoint.Implicit`, and the mix of its gradient with the implicit one.
 
-The main loss (:mod:`setpoint.losses.cross_entropy`, or the user's own) shapes features and pulls
+The main loss (:mod:`setpoint.losses.log_likelihood`, or the user's own) shapes features and pulls
 examples that are far from the threshold; the implicit loss moves them to the operating point. Their
 gradients on the scores are matched by the sum of their absolute values, so the mix has no units and
 does not care about the scale of the scores.
@@ -21,7 +21,7 @@ from setpoint.axes.axis import Outcome
 from setpoint.axes.queries import QueryOutcome
 from setpoint.axes.sample import Sample, exact
 from setpoint.losses import exact_type
-from setpoint.losses.cross_entropy import (
+from setpoint.losses.log_likelihood import (
     BINARY_LOSSES,
     CLASS_LOSSES,
     GRADIENTS,

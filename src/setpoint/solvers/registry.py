@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 import setpoint.solvers as solvers
-from setpoint.losses.cross_entropy import (
+from setpoint.losses.log_likelihood import (
     class_cross_entropy,
     class_focal,
     cross_entropy,

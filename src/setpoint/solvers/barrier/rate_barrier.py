@@ -24,7 +24,7 @@ from setpoint.axes.sample import exact
 from setpoint.axes.soft_counts import Form
 from setpoint.distributed import workers
 from setpoint.losses import attach, exact_type, example_weights, labelled
-from setpoint.losses.cross_entropy import Loss
+from setpoint.losses.log_likelihood import Loss
 from setpoint.problems import PER_GROUP, GoalLike
 from setpoint.rates import Bound, Expression, Tables
 from setpoint.solvers.accumulate import Accumulated

@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 
 from setpoint.results import Findings, RunResult
 from setpoint.results.measured import Margins
-from setpoint.results.operating_points import MOST_STOPS, operating_points, stops
+from setpoint.results.points import MOST_STOPS, operating_points, stops
 from setpoint.results.rows import period_rates
 
 
