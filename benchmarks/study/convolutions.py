@@ -9,6 +9,7 @@ Two layers of 3 x 3 filters with stride 2 and a linear head; batches, steps, rat
 baselines are those of :mod:`benchmarks.study`.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -137,27 +138,47 @@ def pictures(cell: Cell) -> DataSplit:
 
 
 def table(rows: list[results.Row]) -> str:
-    """The gain over the best baseline by size and goal, and the metric beside cross-entropy."""
+    """By size and goal: the metrics, and the gain over the best baseline, mean over cells.
+
+    In brackets the standard error over cells: pictures of one set, so it describes, and no more.
+    """
+    found: dict[Cell, dict[str, dict[str, results.Row]]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        found[about(row)][row["goal"]][row["method"]] = row
     lines = [
         "| filters | weights | goal | `Implicit` | cross-entropy | best baseline | gain |",
         "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
     ]
-    for size, goal in product(CHANNELS, TITLES):
-        cells_ = {}
-        for row in rows:
-            if row["hidden"] == size and row["goal"] == goal:
-                cells_.setdefault(about(row), {})[row["method"]] = row
-        whole = [found for found in cells_.values() if set(found) >= {OURS, PLAIN}]
+    for size in CHANNELS:
+        whole = [goals for cell, goals in found.items() if cell.hidden == size and _is_whole(goals)]
         if not whole:
             continue
-        ours, plain = ([found[name]["test"] for found in whole] for name in (OURS, PLAIN))
-        best = [_best(found)["test"] for found in whole]
-        gain = np.subtract(ours, best)
-        error = f" ({gain.std(ddof=1) / len(gain) ** 0.5:.1f})" if len(gain) > 1 else ""
-        means = " | ".join(f"{np.mean(values):.1f}" for values in (ours, plain, best))
-        head = f"| {size} | {weights(size):,} | {TITLES[goal]} "
-        lines.append(f"{head}| {means} | {gain.mean():+.1f}{error} |")
+        every = [{goal: _tests(tried) for goal, tried in goals.items()} for goals in whole]
+        shown = {
+            title: [tests[goal] for tests in every]
+            for goal, title in TITLES.items()
+            if goal in every[0]
+        }
+        shown["all goals"] = [np.mean(list(tests.values()), axis=0) for tests in every]
+        for title, tests in shown.items():
+            ours, plain, best = np.mean(tests, axis=0)
+            gain = np.array([one[0] - one[2] for one in tests])
+            error = f" ({gain.std(ddof=1) / len(gain) ** 0.5:.1f})" if len(gain) > 1 else ""
+            lines.append(
+                f"| {size} | {weights(size):,} | {title} | {ours:.1f} | {plain:.1f} | {best:.1f} "
+                f"| {gain.mean():+.1f}{error} |"
+            )
     return "\n".join(lines)
+
+
+def _is_whole(goals: dict[str, dict[str, results.Row]]) -> bool:
+    """Whether all methods of a cell have been run: ours is the last."""
+    return all(OURS in tried for tried in goals.values())
+
+
+def _tests(tried: dict[str, results.Row]) -> tuple[float, float, float]:
+    """The test metric of ours, of plain cross-entropy and of the baseline validation prefers."""
+    return tried[OURS]["test"], tried[PLAIN]["test"], _best(tried)["test"]
 
 
 def weights(size: int) -> int:
