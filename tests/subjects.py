@@ -311,6 +311,7 @@ Tests of precision, compilers, accumulation and hostile input take all of them, 
 
 ALWAYS = frozenset({"order", "copies", "absent", "resume"})
 SOFT = frozenset({"differences", "closed form"})
+VALUE = frozenset({"shift of the value"})
 CHOICE = frozenset({"choice, shuffled", "choice, copied", "choice, moved"})
 INVARIANT = ALWAYS - {"resume"} | CHOICE | {"shift", "scale"}
 
@@ -340,7 +341,7 @@ def everyone() -> dict[str, Subject]:
         )  # so many, by weight
         laws |= {"direction"} if problem in ONE_THRESHOLD else set()
         found[f"everyone, bare, {problem}"] = implicit(problem, laws, share=0.0)
-        laws = ALWAYS - {"resume"} | {"shift of the value"}
+        laws = ALWAYS - {"resume"} | VALUE
         found[f"everyone, {problem}"] = implicit(problem, laws, steps=6)
     for step in STEPS:
         for problem in PROBLEMS:
@@ -364,7 +365,7 @@ def groups() -> dict[str, Subject]:
         laws = INVARIANT | SOFT | {"direction", "scale of weights"}
         found[f"groups, bare, {problem}"] = implicit(problem, laws, share=0.0)
     for problem in PER_GROUP[::3]:
-        found[f"groups, {problem}"] = implicit(problem, ALWAYS, steps=6)
+        found[f"groups, {problem}"] = implicit(problem, ALWAYS | VALUE, steps=6)
     return found
 
 
@@ -377,7 +378,7 @@ def classes() -> dict[str, Subject]:
         dealt = {"copies", "choice, copied"} if "coverage" in sentence else set()
         more = {"seeds": (3, 3), "ties": (False,) if dealt else (False, True)}
         found[f"classes, bare, {problem}"] = implicit(problem, INVARIANT - dealt, share=0, **more)
-        found[f"classes, {problem}"] = implicit(problem, ALWAYS - dealt, steps=6, **more)
+        found[f"classes, {problem}"] = implicit(problem, ALWAYS - dealt | VALUE, steps=6, **more)
     return found
 
 
@@ -388,7 +389,7 @@ def queries() -> dict[str, Subject]:
         laws = INVARIANT | SOFT
         laws |= {"direction"} if goal.swept is None else set()
         found[f"queries, bare, {problem}"] = implicit(problem, laws, share=0.0)
-        laws = ALWAYS | {"shift"}  # the main loss compares the documents of a query, too
+        laws = ALWAYS | VALUE | {"shift"}  # the main loss compares the documents of a query, too
         found[f"queries, {problem}"] = implicit(problem, laws, share=0.5)
     return found
 
