@@ -68,7 +68,7 @@ quick-%: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks $* --quick
 
 benchmark: .venv/ready  ## the cost of a step, as in docs/cost.md
-	$(BIN)/python benchmarks/step_cost.py
+	$(BIN)/python -m benchmarks step_cost
 
 # torch goes in first and pinned: an unpinned torch may bring several gigabytes of CUDA packages.
 # Not compiled: of the thousands of files in these libraries most are never imported.

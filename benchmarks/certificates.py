@@ -1,12 +1,12 @@
 """Do certificates keep their promise, and at what price? Simulation with known truth.
 
-    python benchmarks/certificates.py            # every cell, about 50 minutes on one core
-    python benchmarks/certificates.py --minutes 20   # so many of them; the next run goes on
-    python benchmarks/certificates.py --quick    # two minutes: fewer cells, 300 draws each
-    python benchmarks/certificates.py --mapie    # fill MAPIE's column (pip install mapie)
-    python benchmarks/certificates.py --large    # 10,000,000 scores: time and memory
-    python benchmarks/certificates.py --shell    # `setpoint certify` on 10,000 rows, five times
-    python benchmarks/certificates.py --docs     # the tables into docs/certificates_measured.md
+    python -m benchmarks certificates            # every cell, about 50 minutes on one core
+    python -m benchmarks certificates --minutes 20   # so many of them; the next run goes on
+    python -m benchmarks certificates --quick    # two minutes: fewer cells, 300 draws each
+    python -m benchmarks certificates --mapie    # fill MAPIE's column (pip install mapie)
+    python -m benchmarks certificates --large    # 10,000,000 scores: time and memory
+    python -m benchmarks certificates --shell    # `setpoint certify` on 10,000 rows, five times
+    python -m benchmarks certificates --docs     # the tables into docs/certificates_measured.md
 
 Scores are Gaussian (the positives 2.5 deviations higher), as they are or tied: rounded to halves,
 to 21 whole numbers, to bfloat16. So the true rates at any threshold are known, and broken promises

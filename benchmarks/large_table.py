@@ -1,7 +1,7 @@
 """Train on a parquet file of five million rows: seconds and memory of `setpoint train`.
 
-python benchmarks/large_table.py                 # some minutes on one core, 400 MB of disk
-python benchmarks/large_table.py --rows 200000   # a corner of it
+python -m benchmarks large_table                 # some minutes on one core, 400 MB of disk
+python -m benchmarks large_table --rows 200000   # a corner of it
 """
 
 from __future__ import annotations

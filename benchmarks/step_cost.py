@@ -1,7 +1,7 @@
 """What a training step costs: `Implicit` against cross-entropy and Cooper, and the loss alone.
 
-    python benchmarks/step_cost.py            # the table of docs/cost.md, about ten minutes
-    python benchmarks/step_cost.py --quick    # two minutes
+    python -m benchmarks step_cost            # the table of docs/cost.md, about ten minutes
+    python -m benchmarks step_cost --quick    # two minutes
 
 Steps of all methods are interleaved within one run and compared as ratios of medians, so that a
 noisy machine hurts everybody alike. Writes JSON (versions, seed, load, every timing), a plot, and
@@ -133,16 +133,16 @@ def loss_alone(n: int, points: int, repeats: int) -> list[float]:
 def peak_megabytes(n: int, points: int) -> float:
     """Peak memory that one loss adds, measured in a process of its own (Linux)."""
     code = (
-        "import re, sys\n"
-        f"sys.path.insert(0, {str(HERE)!r})\n"
-        "from step_cost import loss_alone\n"
+        "import re\n"
+        "from benchmarks.step_cost import loss_alone\n"
         "peak = lambda: int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])\n"
         f"loss_alone(1000, {points}, 1)\n"
         "before = peak()\n"
         f"loss_alone({n}, {points}, 1)\n"
         "print((peak() - before) / 1024)"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=HERE.parent)
     return float(done.stdout)
 
 
@@ -346,7 +346,7 @@ def page(result: dict[str, object], tables: dict[str, str]) -> str:
     assert isinstance(f, dict)
     return f"""# What a step costs
 
-Made by `python benchmarks/step_cost.py --docs` (torch {f["torch"]}, {f["threads"]} threads,
+Made by `python -m benchmarks step_cost --docs` (torch {f["torch"]}, {f["threads"]} threads,
 {f["cores"]} cores, load {f["load"][0]:.1f}; linear models and the loss alone on one thread).
 Steps of all methods are interleaved within one run and timed by CPU time; a ratio is the median,
 over rounds, of a method's step divided by cross-entropy's step of the same round, with its

@@ -1,6 +1,6 @@
 """What a step with the barrier costs, next to a plain step, on a small CNN; and the QP alone.
 
-Run it: OMP_NUM_THREADS=1 python benchmarks/barrier/cost.py [--quick]
+Run it: OMP_NUM_THREADS=1 python -m benchmarks barrier.cost [--quick]
 Processor time of one thread, all variants in turns within one run, so that other work on the
 machine hits all alike; the ratio is that of the medians, and of the fastest rounds. Rows are
 appended to benchmarks/results/barrier_cost.jsonl.

@@ -1,6 +1,6 @@
 """Bounds in minibatches, with a known answer: ours, and the algorithm as printed.
 
-Run it: OMP_NUM_THREADS=1 python benchmarks/barrier/targets.py [--quick]
+Run it: OMP_NUM_THREADS=1 python -m benchmarks barrier.targets [--quick]
 Rows are appended to benchmarks/results/barrier_targets.jsonl as they are made.
 """
 

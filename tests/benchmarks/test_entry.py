@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import step_cost
 from benchmarks.__main__ import known, main
 from benchmarks.common import index, results
 
@@ -19,6 +20,18 @@ def test_every_quick_benchmark_is_known_and_every_name_has_a_line():
     names = known()
     assert set(quick.split()) <= set(names)
     assert all(names.values())
+
+
+def test_no_text_runs_a_benchmark_as_a_file():
+    """A file run by its path does not find the package `benchmarks`."""
+    texts = [ROOT / "Makefile", *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    for text in (*texts, *(ROOT / "benchmarks").rglob("*.py")):
+        assert not re.search(r"python benchmarks/.*\.py", text.read_text()), text
+
+
+def test_a_process_that_measures_memory_finds_the_benchmark(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert step_cost.peak_megabytes(100_000, 1) > 1
 
 
 def test_an_unknown_name_lists_the_known_ones(capsys):

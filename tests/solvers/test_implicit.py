@@ -5,13 +5,21 @@ import copy
 import numpy as np
 import pytest
 import torch
+from samples import draw_classes
 from torch import nn
 
 import setpoint as sp
 from setpoint.losses import attach
-from setpoint.losses.log_likelihood import BINARY_LOSSES, GRADIENTS
+from setpoint.losses.log_likelihood import (
+    BINARY_LOSSES,
+    CLASS_LOSSES,
+    GRADIENTS,
+    class_cross_entropy,
+)
+from setpoint.rates import macro
 from setpoint.solvers import cross_entropy, focal
 from setpoint.solvers.implicit import StarvedBatchWarning
+from setpoint.solvers.main_loss import MAIN_NAMES
 from setpoint.steps import Hard, Softplus
 
 
@@ -247,6 +255,52 @@ def test_main_losses_of_all_kinds():
     assert broken.status == "undefined: the main loss has no finite gradient"
     with pytest.raises(ValueError, match=r"weights must be one per example, \[200\]"):
         theirs(scores, labels, weights=torch.tensor(1.0))
+
+
+@pytest.mark.parametrize(
+    ("goal", "known"),
+    [
+        ("minimize fnr subject to fpr <= 0.1", "'focal', 'cross_entropy' or"),
+        (
+            sp.Problem(minimize=sp.fnr, subject_to=sp.fpr <= 0.1, thresholds="per group"),
+            "'focal', 'cr",
+        ),
+        (sp.Problem(maximize=macro(sp.recall)), "'adjusted', 'focal', 'cross_entropy' or"),
+        (
+            sp.Problem(maximize=sp.recall, subject_to=sp.precision >= 0.5).per("query"),
+            "'listwise', 'focal', 'cross_entropy' or",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["adjustd", "adjusted", "listwise"])
+def test_a_main_loss_of_another_kind_of_goal_is_refused(goal, known, name):
+    if repr(name) in known:
+        assert sp.Implicit(goal, main=name).main == name
+        return
+    with pytest.raises(ValueError, match=f"main must be one of {known}.*got '{name}'"):
+        sp.Implicit(goal, main=name)
+
+
+def test_a_main_loss_of_classes_alone_trains_classes(monkeypatch):
+    monkeypatch.setitem(CLASS_LOSSES, "mine", class_cross_entropy)
+    monkeypatch.setitem(MAIN_NAMES, "classes", (*MAIN_NAMES["classes"], "mine"))
+    scores, labels = draw_classes()
+    scores.requires_grad_()
+    own, known = (
+        sp.Implicit(sp.Problem(maximize=macro(sp.recall)), main=main)
+        for main in ("mine", "cross_entropy")
+    )
+    torch.testing.assert_close(gradient(own, scores, labels), gradient(known, scores, labels))
+    with pytest.raises(ValueError, match="main must be one of 'focal', 'cross_entropy' or"):
+        sp.Implicit(sp.fnr_at_fpr(0.1), main="mine")
+
+
+def test_a_named_loss_without_a_gradient_in_closed_form_is_differentiated(monkeypatch):
+    scores, labels = draw()
+    expected = gradient(sp.Implicit(sp.fnr_at_fpr(0.1), main="focal"), scores, labels)
+    monkeypatch.delitem(GRADIENTS, focal)
+    found = gradient(sp.Implicit(sp.fnr_at_fpr(0.1), main="focal"), scores, labels)
+    torch.testing.assert_close(found, expected)
 
 
 def test_validation_between_steps_changes_nothing():

@@ -32,7 +32,7 @@ from setpoint.problems import GoalLike, Problem, as_problem
 from setpoint.rates import Array, Rate
 from setpoint.solvers.closed_form import ClosedForm, ExampleColumns, gradient_like
 from setpoint.solvers.logit_adjustment import Adjusted, leans
-from setpoint.solvers.main_loss import blended, main_gradient, main_loss
+from setpoint.solvers.main_loss import ADJUSTED, blended, check_main, main_gradient
 from setpoint.solvers.memory import Memory, Schedule
 from setpoint.solvers.status import RecentBatches, Snapshot, by_output
 from setpoint.steps import Hard, Sigmoid, Softplus, Step
@@ -164,7 +164,7 @@ class Implicit(ClosedForm):
         given |= {"correction_batches": correction_batches, "classes": classes, "rule": rule}
         given |= {"flatness": flatness, "slope_floor": slope_floor, "outputs": outputs}
         _refuse_options(self.kind, usual.refused, given)
-        self.main = _main(usual.main if main is None else main, usual.main)
+        self.main = check_main(usual.main if main is None else main, self.kind)
         self.share = _checked_share(share, memory)
         self.steps = None if steps is None else whole_number(steps, "steps", least=1)
         self.step = _checked_step(usual.step if step is None else step, self.kind)
@@ -187,7 +187,7 @@ class Implicit(ClosedForm):
 
     def _end_of(self, usual: float) -> float:
         """The end of the fade by default: 0 for a main loss of classes that does not lean."""
-        lean = self.main == "adjusted" and leans(self.problem, self.axis.classes)
+        lean = self.main == ADJUSTED and leans(self.problem, self.axis.classes)
         return usual if lean or self.kind != "classes" else 0.0
 
     def _register_state(self, thresholds: int) -> None:
@@ -308,7 +308,7 @@ class Implicit(ClosedForm):
                 self.adjusted.count(scores, labels, weights)
             main = None
             if learns and self.share != 0:
-                if self.main == "adjusted":
+                if self.main == ADJUSTED:
                     main = exact(self.adjusted.slopes(scores, labels, weights)).reshape(1, -1)
                 else:
                     main = main_gradient(self.main, batch, outcome, scores, labels, weights)
@@ -480,12 +480,6 @@ def _refuse_options(kind: str, refused: Sequence[str], given: dict[str, Any]) ->
     wrong = [name for name in refused if given[name] != _UNUSED[name]]
     if wrong:
         raise ValueError(_WITHOUT_OPTION[kind].format(wrong[0]))
-
-
-def _main(main: str | Loss, usual: str) -> str | Loss:
-    if main != usual:
-        main_loss(main)  # raises for what is none
-    return main
 
 
 def _checked_share(share: object, memory: int) -> float | Literal["fade"]:

@@ -30,19 +30,30 @@ from setpoint.losses.log_likelihood import (
 )
 from setpoint.rates import Array
 
-LISTWISE = "listwise"
+ADJUSTED, LISTWISE = "adjusted", "listwise"
+MAIN_NAMES: dict[str, tuple[str, ...]] = {
+    "everyone": tuple(BINARY_LOSSES),
+    "groups": tuple(BINARY_LOSSES),
+    "classes": (ADJUSTED, *CLASS_LOSSES),
+    "queries": (LISTWISE, *BINARY_LOSSES),
+}
+"""The main losses that have a name, by the kind of a goal."""
+
+
+def check_main(main: str | Loss, kind: str) -> str | Loss:
+    """The same main loss; an error if it is no callable, and no name for a goal of this kind."""
+    if isinstance(main, str):
+        if main not in MAIN_NAMES[kind]:
+            known = ", ".join(map(repr, MAIN_NAMES[kind]))
+            raise ValueError(f"main must be one of {known} or a callable; got {main!r}.")
+    elif not callable(main):
+        raise TypeError(f"main must be the name of a loss or a callable; got {main!r}.")
+    return main
 
 
 def main_loss(main: str | Loss, losses: dict[str, Loss] = BINARY_LOSSES) -> Loss:
     """A main loss by its name among ``losses``, or the user's own callable."""
-    if isinstance(main, str):
-        if main not in losses:
-            known = ", ".join(map(repr, losses))
-            raise ValueError(f"main must be one of {known} or a callable; got {main!r}.")
-        return losses[main]
-    if not callable(main):
-        raise TypeError(f"main must be the name of a loss or a callable; got {main!r}.")
-    return main
+    return losses[main] if isinstance(main, str) else main
 
 
 def main_gradient(
@@ -63,11 +74,12 @@ def main_gradient(
         labels: As they were handed in.
         weights: What examples count for; None if all count the same.
     """
-    if isinstance(batch, Sample) and isinstance(main, str):  # in numpy, which is faster
-        own = None if weights is None else exact(weights)
-        return np.asarray(GRADIENTS[BINARY_LOSSES[main]](batch.ranked.T, batch.positive.T, own).T)
     if isinstance(batch, Sample):
-        found = score_gradient(main_loss(main), scores, labels, weights)
+        loss = main_loss(main)
+        if isinstance(main, str) and loss in GRADIENTS:  # in numpy, which is faster
+            own = None if weights is None else exact(weights)
+            return np.asarray(GRADIENTS[loss](batch.ranked.T, batch.positive.T, own).T)
+        found = score_gradient(loss, scores, labels, weights)
         return np.asarray(exact(found).reshape(-1, len(batch.scores)).T)
     if isinstance(outcome, QueryOutcome):
         if main == LISTWISE:

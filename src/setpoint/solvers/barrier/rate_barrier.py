@@ -32,7 +32,7 @@ from setpoint.solvers.barrier.barrier import Barrier
 from setpoint.solvers.barrier.constraints import Constraint, at_least, at_most, equal_to
 from setpoint.solvers.base import BatchCriterion, check_problem, check_soft_step, learns
 from setpoint.solvers.closed_form import gradient_like
-from setpoint.solvers.main_loss import main_loss, mix, score_gradient
+from setpoint.solvers.main_loss import check_main, main_loss, mix, score_gradient
 from setpoint.steps import Sigmoid, Step
 
 
@@ -85,10 +85,9 @@ class RateBarrier(BatchCriterion):
         if (params is None) == (barrier is None):
             raise TypeError("RateBarrier takes the model's parameters, or barrier=, not both.")
         self.threshold = number(threshold, "threshold")
-        self.main = main
+        self.main = check_main(main, "everyone")
         self.share = share_between(share, "share")
         self.barrier = Barrier(params) if barrier is None else barrier  # type: ignore[arg-type]
-        main_loss(main)  # refuses what is none
         self._slices = problem.slices
 
     def forward(
