@@ -151,7 +151,7 @@ def tests_of(path: Path, inside: str, callers: Callers, unknown: Iterable[str]) 
 
 def room_of(path: Path) -> str:
     """The folder of tests that belongs to a file of the package."""
-    return path.relative_to(PACKAGE).parts[0].replace("monitoring", "monitor")
+    return path.relative_to(PACKAGE).parts[0]
 
 
 def fastest(tests: list[str], seconds: dict[str, float], most: float, room: str = "") -> list[str]:

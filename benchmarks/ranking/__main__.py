@@ -1,4 +1,6 @@
-"""Train every loss on every fold and append one row a run; a run that is there is not repeated.
+"""Ranking MQ2007-agg: precision, recall and NDCG of the first documents by every loss.
+
+Every loss is trained on every fold; a run that is there is not repeated.
 
 ``python -m benchmarks.ranking`` takes about fifteen minutes of one core, ``--quick`` one minute.
 """

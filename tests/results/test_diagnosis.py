@@ -7,7 +7,7 @@ from samples import draw_array
 import setpoint as sp
 from setpoint.rates import lift
 from setpoint.results import diagnose
-from setpoint.results.diagnosis import _FEWEST, BAND, _limit
+from setpoint.results.diagnosis import _FEWEST, STEP, _limit
 
 GOAL = sp.fnr_at_fpr(0.01)
 
@@ -53,7 +53,7 @@ def test_the_noise_is_the_standard_error_over_fresh_samples():
 def test_effective_examples_are_those_of_the_kernel_at_the_threshold():
     scores, labels = sample(0)
     threshold = GOAL.choose(scores, labels).thresholds[0]
-    kernel = np.cosh((scores - threshold) / (scores.std() / BAND) / 2) ** -2.0
+    kernel = np.cosh((scores - threshold) / STEP.width_of(scores.std()) / 2) ** -2.0
     expected = [kernel[labels == c].sum() ** 2 / (kernel[labels == c] ** 2).sum() for c in (1, 0)]
     found = diagnose(scores, labels, GOAL)
     assert [found.positives, found.negatives] == pytest.approx(expected, rel=1e-9)
@@ -120,6 +120,15 @@ def test_an_outlier_does_not_widen_the_band():
     scores[0] = 1e6
     found, clean = (diagnose(s, labels, GOAL) for s in (scores, sample(0)[0]))
     assert found.negatives == pytest.approx(clean.negatives, rel=0.1)
+
+
+def test_rows_of_weight_zero_do_not_widen_the_band():
+    scores, labels = sample(0)
+    weights = np.where(np.arange(4000) < 1000, 0.0, 1.0)
+    far = np.where(weights == 0, -50.0, scores)
+    found = diagnose(far, labels, GOAL, weights=weights)
+    alone = diagnose(scores[1000:], labels[1000:], GOAL)
+    assert found.negatives == pytest.approx(alone.negatives, rel=1e-9)
 
 
 def test_thresholds_of_groups_rest_on_the_rows_of_each():

@@ -36,7 +36,7 @@ class Defaults:
         step: The soft step.
         widening: How much wider steps are while the main loss has all of the share.
         main: The loss that shapes features while it fades.
-        refused: Options that make no sense on this axis, and why.
+        refused: Options that make no sense on this axis.
     """
 
     end: float

@@ -122,14 +122,14 @@ def _coverages(problem: Specification, data: ClassData) -> dict[int, float]:
     for target in problem.subject_to:
         found = coverage_target(target)
         if found is not None:
-            name, level, heads = found
+            name, level, is_count = found
             column = int(np.argmax(data.members[(name,)]))
-            wanted[column] = level if heads else level * float(data.weights.sum())
+            wanted[column] = level if is_count else level * float(data.weights.sum())
     return wanted
 
 
 def coverage_target(target: Target) -> tuple[str | int, float, bool] | None:
-    """The class, level and whether in heads, if a target is the coverage of one class."""
+    """The class, the level and whether it is a count, if a target is the coverage of one class."""
     rate = target.expression
     if isinstance(target, Bound) or not isinstance(rate, Rate) or isinstance(target, Range):
         return None

@@ -160,7 +160,7 @@ def threshold_column(problem: Specification, thresholds: Any, groups: Any, s: Fl
     return found
 
 
-def refuse_strangers(
+def check_known_groups(
     problem: Specification, strangers: NDArray[np.bool_], groups: Any, s: Floats
 ) -> None:
     """ValueError if there is an example whose group the problem does not name."""

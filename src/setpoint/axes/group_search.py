@@ -28,7 +28,7 @@ from setpoint.axes.choice import (
     rates_reached,
     representable,
 )
-from setpoint.axes.group_cells import Cell, Cells, codes_of, key_of, refuse_strangers
+from setpoint.axes.group_cells import Cell, Cells, check_known_groups, codes_of, key_of
 from setpoint.axes.group_targets import UNDEFINED_COST, CellsInWindow, GroupCosts, GroupTargets
 from setpoint.axes.sample import read_to_evaluate
 from setpoint.axes.scan import (
@@ -328,7 +328,7 @@ def choose_groups(problem: Specification, examples: ScoredExamples) -> Choice:
     sample = read_to_evaluate(problem.slices, examples)
     s, both = sample.scores[0], sample.columns[0, :, :2].T
     wheres, codes = codes_of(problem, examples.groups, s)
-    refuse_strangers(problem, (codes < 0) & both.any(0), examples.groups, s)
+    check_known_groups(problem, (codes < 0) & both.any(0), examples.groups, s)
     pairs = [(both[0] * (codes == i), both[1] * (codes == i)) for i in range(len(wheres))]
     with quiet():
         cells = Cells(wheres, problem.slices, s, pairs)

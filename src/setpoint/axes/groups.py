@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from setpoint.axes.arrays import Floats
 from setpoint.axes.axis import Axis, Outcome, not_met, undefined
 from setpoint.axes.cuts import tables_of
-from setpoint.axes.group_cells import Cell, Cells, cells_of, key_of, refuse_strangers
+from setpoint.axes.group_cells import Cell, Cells, cells_of, check_known_groups, key_of
 from setpoint.axes.group_search import GroupSearch
 from setpoint.axes.group_targets import CellsInWindow
 from setpoint.axes.implicit_function import Held, hold
@@ -62,7 +62,7 @@ class Groups(Axis[Sample]):
                 f"got {len(sample.scores)} outputs."
             )
         everyone, named = sample.columns[0, :, :2].sum(-1), sample.columns[0, :, 2:].sum(-1)
-        refuse_strangers(self.problem, everyone > named, examples.groups, sample.scores[0])
+        check_known_groups(self.problem, everyone > named, examples.groups, sample.scores[0])
         return sample
 
     def choose(self, sample: Sample) -> GroupThresholds:

@@ -65,7 +65,7 @@ def slice_of(expression: Expression) -> Where | None:
 
 
 def window_of(target: Target) -> Window | None:
-    """The window a target asks for, if it has that form and every part has one home."""
+    """The window a target asks for, if it has that form and each rate is on a single slice."""
     found = None
     if isinstance(target, Setpoint):
         found = _difference(target, target.expression, 0.0) if target.level == 0 else None

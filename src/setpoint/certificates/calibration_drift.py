@@ -110,7 +110,7 @@ def exchangeability(
     level = check_share(significance, "significance", ends=False)
     array = scores_and_precision(scores)[0].astype(float)
     known = None if labels is None else binary_labels(labels, array)
-    random = _lots()
+    random = _tie_breaker()
     if times is not None:
         order = order_of_time(times, random)
         array, known = array[order], None if known is None else known[order]
@@ -132,8 +132,11 @@ def exchangeability(
     )
 
 
-def _lots() -> np.random.Generator:
-    """For lots among equal scores and equal times: other numbers than simulated rows come from."""
+def _tie_breaker() -> np.random.Generator:
+    """A generator with a fixed seed that orders equal scores and equal times.
+
+    Its seed differs from those of simulations, whose rows would otherwise depend on that order.
+    """
     return np.random.default_rng([5, 20, 31])
 
 
@@ -256,7 +259,7 @@ def moving_columns(
         ['euro rate: 4.8 in the first fifth, 1.3 in the last; the model extrapolates']
     """
     level = check_share(significance, "significance", ends=False)
-    order = None if times is None else order_of_time(times, _lots())
+    order = None if times is None else order_of_time(times, _tie_breaker())
     limit = float(np.log(max(len(columns), 1) / level))
     found = []
     for name, values in columns.items():
@@ -272,7 +275,7 @@ def _moved_number(
 ) -> tuple[float, MovingColumn] | None:
     values = column.astype(float)
     values = values[np.isfinite(values)]
-    evidence = _rank_test(values, _lots())
+    evidence = _rank_test(values, _tie_breaker())
     if evidence is None or evidence < limit:
         return None
     parts = np.array_split(values, PARTS)

@@ -1,4 +1,4 @@
-"""A plot as marks on two scales; the template ``plot.svg.jinja`` writes the marks as inline SVG."""
+"""A plot as marks on two scales; the macro ``svg`` of ``macros.html.jinja`` writes them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,9 @@ import numpy as np
 
 from setpoint._checks import whole
 from setpoint.axes.arrays import Floats, to_numpy
+from setpoint.axes.axis import DEFAULTS
 from setpoint.axes.group_cells import threshold_column
+from setpoint.axes.order_statistics import spread
 from setpoint.problems import (
     GoalLike,
     Infeasible,
@@ -28,8 +30,8 @@ from setpoint.problems import (
 )
 from setpoint.results.bootstrap import resampled
 
-BAND = 20
-"""The band around a threshold is as wide as the spread of the scores divided by this."""
+STEP = DEFAULTS["everyone"].step
+"""Its slope is the weight of examples by their distance from the threshold, as in training."""
 _FEWEST = 10.0
 """With fewer effective examples of a class in the band, a threshold may be due to chance."""
 _HARDLY_ANY = 3.0
@@ -236,12 +238,11 @@ def _effective(
     s = to_numpy(scores, "scores").reshape(-1).astype(float)
     y = to_numpy(labels, "labels").reshape(-1) == 1
     own = np.ones(s.size) if weights is None else to_numpy(weights, "weights").reshape(-1)
-    width = _spread(s) / BAND or 1.0
-    smallest = [np.inf, np.inf]
     thresholds = problem.choose(scores, labels, weights=weights, groups=groups).thresholds
+    width = float(STEP.width_of(spread(s[None], None if weights is None else own[None])[0])) or 1.0
+    smallest = [np.inf, np.inf]
     for rows, threshold in _cut(problem, thresholds, groups, s):
-        u = np.abs(np.clip((s[rows] - threshold) / width, -300, 300))
-        kernel = own[rows] * np.exp(-u) / (1 + np.exp(-u)) ** 2
+        kernel = own[rows] * STEP.slope(np.clip((s[rows] - threshold) / width, -300, 300))
         for place, mine in enumerate((kernel[y[rows]], kernel[~y[rows]])):
             total = float((mine**2).sum())
             found = float(mine.sum()) ** 2 / total if total > 0 else 0.0
@@ -256,10 +257,3 @@ def _cut(problem: Problem, thresholds: Any, groups: Any, s: Floats) -> Iterator[
         return
     column = threshold_column(problem, thresholds, groups, s)
     yield from ((column == threshold, threshold) for threshold in np.unique(column))
-
-
-def _spread(s: Floats) -> float:
-    """The standard deviation, with outliers clipped to one range of the middle 90 % beyond it."""
-    low, high = np.quantile(s, (0.05, 0.95))
-    reach = high - low if high > low else np.inf
-    return float(np.clip(s, low - reach, high + reach).std())

@@ -55,7 +55,7 @@ def test_columns_pass_through_a_classifier(fitted):
     some[::2] = None
     columns = {"clusters": np.arange(2000) // 2, "features": {"age": np.arange(2000.0)}}
     watched.update(x[:2000], some, label_shares=0.5, **columns)
-    scores = model._scores(x[:2000])
+    scores = model.raw_scores(x[:2000])
     labels = np.where(np.arange(2000) % 2 == 0, np.nan, y[:2000] == "yes")
     plain.monitor.update(scores, labels, label_shares=0.5, **columns)
     assert watched.monitor.to_json() == plain.monitor.to_json()
@@ -69,7 +69,7 @@ def test_a_classifier_whose_goal_names_groups_is_watched(fitted):
     model = CertifiedThreshold(LogisticRegression(), **options)
     model.fit(x[:4000], y[:4000], groups={"g": group[:4000]})
     watched, later = MonitoredClassifier(model), {"groups": {"g": group[4000:]}}
-    decided = model.certificate_.decide(model._scores(x[4000:]), group[4000:])
+    decided = model.certificate_.decide(model.raw_scores(x[4000:]), group[4000:])
     np.testing.assert_array_equal(watched.predict(x[4000:], **later) == "yes", decided)
     assert watched.update(x[4000:], y[4000:], **later) == "holds"
     assert all(watch.value is not None for watch in watched.monitor.rates)

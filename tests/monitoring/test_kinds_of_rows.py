@@ -6,7 +6,7 @@ from base64 import b64encode
 
 import numpy as np
 import pytest
-from monitor.test_monitor import DAY, rows
+from monitoring.test_monitor import DAY, rows
 
 from setpoint import Problem
 from setpoint.certificates import certify, certify_shifts

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from monitor.test_monitor import DAY, rows
+from monitoring.test_monitor import DAY, rows
 
 from benchmarks.monitoring.label_policies import POLICIES, certificate_at, watched
 from setpoint.certificates import certify

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from monitor.test_monitor import DAY, rows
+from monitoring.test_monitor import DAY, rows
 
 from setpoint.certificates import certify, certify_three_way
 from setpoint.monitoring import JointMonitor, Monitor

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from monitor.test_kinds_of_rows import money
-from monitor.test_monitor import DAY, days, rows
+from monitoring.test_kinds_of_rows import money
+from monitoring.test_monitor import DAY, days, rows
 
 from setpoint.certificates import certify
 from setpoint.monitoring import Monitor

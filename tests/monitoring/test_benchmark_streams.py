@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from monitor.test_monitor import SECONDS, rows
+from monitoring.test_monitor import SECONDS, rows
 
 from benchmarks.monitoring import simulate
 from benchmarks.monitoring.simulate import _share_below, alarmed
