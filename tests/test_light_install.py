@@ -85,6 +85,9 @@ def test_commands_without_torch(fresh_python, folder):
     words = [
         ["certify", scores, *columns, "--goal=fpr <= 0.1", "--out", made],
         ["check", made, scores, *columns],
+        ["decide", scores, "--certificate", made, "--score=s", "--out", folder / "decided.csv"],
+        ["watch", made, scores, "--score=s", "--state", folder / "state.json"],
+        ["plan", scores, "--score=s", "--goal=fpr <= 0.1", "--out", folder / "to_label.csv"],
         ["report", folder / "run"],
         ["card", folder / "run"],
         ["train", folder / "data.csv", "--label=churn", goal, "--out", folder / "other"],
@@ -93,11 +96,11 @@ def test_commands_without_torch(fresh_python, folder):
     found = json.loads(
         fresh_python(COMMANDS, json.dumps([[str(w) for w in line] for line in words]))
     )
-    for code, _, error in found[:4]:
+    for code, _, error in found[:7]:
         assert (code, error) == (0, "")
     assert "certified: fpr <= 0.1" in found[0][1]
     assert page.read_text().startswith("<!")
-    for code, _, error in found[4:]:
+    for code, _, error in found[7:]:
         assert code == 2
         assert error.endswith(' is not installed: pip install "setpoint[train]"\n')
         assert error.count("\n") == 1

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from benchmarks import step_cost
 from benchmarks.__main__ import known, main
@@ -32,6 +33,18 @@ def test_no_text_runs_a_benchmark_as_a_file():
 def test_a_process_that_measures_memory_finds_the_benchmark(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert step_cost.peak_megabytes(100_000, 1) > 1
+
+
+def test_the_cost_of_a_step_is_measured_without_cooper(monkeypatch):
+    monkeypatch.setattr(step_cost, "find_spec", lambda name: None)
+    threads = torch.get_num_threads()
+    found = {n: step_cost.linear_steps(n, 1) for n in (64, 512)}
+    torch.set_num_threads(threads)
+    assert [set(ms) for ms in found.values()] == [{"cross-entropy", "Implicit"}] * 2
+    assert step_cost.table_of_linear(found).count("|  |") == 4
+    sizes = step_cost.LIMITS
+    rows = [{"scores": n, "thresholds": m, "median": 1.0} for n, m in sizes]
+    assert "Cooper" not in step_cost.targets({}, found, rows)
 
 
 def test_an_unknown_name_lists_the_known_ones(capsys):
