@@ -140,7 +140,7 @@ def pictures(cell: Cell) -> DataSplit:
 def table(rows: list[results.Row]) -> str:
     """By size and goal: the metrics, and the gain over the best baseline, mean over cells.
 
-    In brackets the standard error over cells: pictures of one set, so it describes, and no more.
+    Folds that were run whole. In brackets the standard error over cells: pictures of one set.
     """
     found: dict[Cell, dict[str, dict[str, results.Row]]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
@@ -149,8 +149,13 @@ def table(rows: list[results.Row]) -> str:
         "| filters | weights | goal | `Implicit` | cross-entropy | best baseline | gain |",
         "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
     ]
+    of_fold = {
+        fold: [Cell(*rest) for rest in product(TASKS, [fold], CHANNELS)] for fold in range(FOLDS)
+    }
+    folds = [fold for fold, own in of_fold.items() if all(_is_whole(found[cell]) for cell in own)]
     for size in CHANNELS:
-        whole = [goals for cell, goals in found.items() if cell.hidden == size and _is_whole(goals)]
+        cells_ = [Cell(data, fold, size) for fold in folds for data in TASKS]
+        whole = [found[cell] for cell in cells_ if _is_whole(found[cell])]
         if not whole:
             continue
         every = [{goal: _tests(tried) for goal, tried in goals.items()} for goals in whole]
@@ -173,7 +178,7 @@ def table(rows: list[results.Row]) -> str:
 
 def _is_whole(goals: dict[str, dict[str, results.Row]]) -> bool:
     """Whether all methods of a cell have been run: ours is the last."""
-    return all(OURS in tried for tried in goals.values())
+    return bool(goals) and all(OURS in tried for tried in goals.values())
 
 
 def _tests(tried: dict[str, results.Row]) -> tuple[float, float, float]:
