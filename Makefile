@@ -67,8 +67,8 @@ benchmarks-quick: $(QUICK:%=quick-%)  ## a corner of those that need neither a p
 quick-%: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks $* --quick
 
-benchmark: .venv/ready  ## the cost of a step, as in docs/cost.md
-	$(BIN)/python -m benchmarks step_cost
+benchmark: .venv/ready  ## the cost of a step, as in docs/cost.md; threads of numpy that wait would count as CPU time
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks step_cost
 
 # torch goes in first and pinned: an unpinned torch may bring several gigabytes of CUDA packages.
 # Not compiled: of the thousands of files in these libraries most are never imported.
