@@ -72,11 +72,12 @@ def test_its_figures_are_those_of_the_pages():
     assert f"broken in at most {most} at 95 % confidence" in TEXT
     (naive,) = re.findall(r"breaks its promise in ([\d.]+) %", proofs)
     assert f"broken in {float(naive):.0f} % of draws" in TEXT
-    trees = r"([-+.\d]+) over trees on average, standard error ([\d.]+)"
-    (ahead, error), *_ = re.findall(trees, pays)
-    assert f"{ahead} points (standard error {error}) on the study's tables" in TEXT
-    (ahead, error), *_ = re.findall(r"\((\S+) behind, standard error ([\d.]+)\)", pays)
-    assert f"+{ahead} ({error}) on small and older ones" in TEXT
+    trees = r"([-+.\d]+) over trees on average, ([-+.\d]+ to [-+.\d]+)"
+    (ahead, interval), *_ = re.findall(trees, pays)
+    assert f"{ahead} points ({interval}) on the study's tables" in TEXT
+    behind = r"behind by ([.\d]+), ([-+.\d]+ to [-+.\d]+), clustered"
+    (ahead, interval), *_ = re.findall(behind, pays)
+    assert f"+{ahead} ({interval}) on those that chose it" in TEXT
     for model in ("linear", "2 to 8 units", "32 units"):
         line = re.search(rf"\| H2 {model} \| ([-+.\d]+) \([\d.]+; ([-+.\d]+ to [-+.\d]+)", study)
         mean, interval = line.groups()
