@@ -128,13 +128,11 @@ def about(row: results.Row) -> Cell:
 def pictures(cell: Cell) -> DataSplit:
     """The folds of the study with other labels; grey values are centred and scaled together."""
     x, kinds = tables.clothes()
-    order = np.random.default_rng(0).permutation(len(x))
-    test = order[cell.fold :: tables.FOLDS]
-    rest = np.random.default_rng(1 + cell.fold).permutation(np.setdiff1d(order, test))
-    validation, train = np.split(rest, [int(tables.VALIDATION * len(rest))])
+    parts = tables.dealt(len(x), cell.fold)
+    train = parts[0]
     y = (kinds == TASKS[cell.data]).astype(np.int64)
     x = ((x - x[train].mean()) / x[train].std()).astype(np.float32)
-    return DataSplit(*(Table(x[rows], y[rows]) for rows in (train, validation, test)))
+    return DataSplit(*(Table(x[rows], y[rows]) for rows in parts))
 
 
 def table(rows: list[results.Row]) -> str:

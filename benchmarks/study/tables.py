@@ -67,10 +67,8 @@ def fold(name: str, number: int, contaminated: float = 0.0) -> tuple[DataSplit, 
     outside the test fold are relabelled, so that rare classes do not vanish.
     """
     x, y = load(name)
-    order = np.random.default_rng(0).permutation(len(y))
-    test = order[number::FOLDS]
-    rest = np.random.default_rng(1 + number).permutation(np.setdiff1d(order, test))
-    validation, train = np.split(rest, [int(VALIDATION * len(rest))])
+    train, validation, test = dealt(len(y), number)
+    rest = np.concatenate([validation, train])
     labels = y.copy()
     positives = rest[y[rest] > 0]
     moved = min(round(contaminated * (len(rest) - len(positives))), len(positives) // 2)
@@ -80,6 +78,15 @@ def fold(name: str, number: int, contaminated: float = 0.0) -> tuple[DataSplit, 
     x = ((x - centre) / np.where(deviation > 0, deviation, 1.0)).clip(-20, 20).astype(np.float32)
     parts = (Table(x[rows], labels[rows]) for rows in (train, validation, test))
     return DataSplit(*parts), Noise(contaminated, moved)
+
+
+def dealt(count: int, number: int) -> tuple[NDArray[np.int64], ...]:
+    """The rows of ``count`` to train on, to validate by, and in test fold ``number``."""
+    order = np.random.default_rng(0).permutation(count)
+    test = order[number::FOLDS]
+    rest = np.random.default_rng(1 + number).permutation(np.setdiff1d(order, test))
+    validation, train = np.split(rest, [int(VALIDATION * len(rest))])
+    return train, validation, test
 
 
 def clipped(x: NDArray[np.float32], train: NDArray[np.int64]) -> NDArray[np.float32]:
